@@ -1,0 +1,57 @@
+"""Checks of the vectors that come with the rows, each with a message that says what to do."""
+
+from typing import Any
+
+import numpy as np
+
+from ruleglm.dtypes import FloatArray
+from ruleglm.families import Family
+
+
+def check_row_vector(values: Any, name: str, n_rows: int) -> FloatArray:
+    """Return one finite number a row, or say which row has none."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n_rows, float(array))
+    if array.shape != (n_rows,):
+        raise ValueError(f"`{name}` has shape {array.shape}; one number a row, ({n_rows},), is needed")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise ValueError(f"`{name}` is {array[bad[0]]} in row {bad[0]}; it has to be finite")
+    return array
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """Return the weights, or None where all rows count alike."""
+    if sample_weight is None:
+        return None
+    weights = check_row_vector(sample_weight, "sample_weight", n_rows)
+    negative = np.flatnonzero(weights < 0)
+    if len(negative):
+        raise ValueError(
+            f"`sample_weight` is {weights[negative[0]]} in row {negative[0]}; "
+            "negative weights have no meaning here, leave the row out or give it the weight 0"
+        )
+    if not weights.any():
+        raise ValueError("`sample_weight` is zero in every row; at least one row has to count")
+    return weights
+
+
+def check_offset(offset: Any, exposure: Any, family: Family, n_rows: int) -> FloatArray | None:
+    """Return the offset of the linear predictor, the logarithm of the exposure included."""
+    total = None if offset is None else check_row_vector(offset, "offset", n_rows)
+    if exposure is None:
+        return total
+    if family.link != "log":
+        raise ValueError(
+            f"`exposure` multiplies the mean and needs a log link, but the {family.name} family has "
+            f"the {family.link} link; use family='poisson', or give an `offset`"
+        )
+    amounts = check_row_vector(exposure, "exposure", n_rows)
+    bad = np.flatnonzero(amounts <= 0)
+    if len(bad):
+        raise ValueError(
+            f"`exposure` is {amounts[bad[0]]} in row {bad[0]}; it has to be positive, "
+            "leave out rows that were not exposed"
+        )
+    return np.log(amounts) if total is None else total + np.log(amounts)

@@ -1,0 +1,116 @@
+"""What the solvers and pricers may ask of the rows: the engine protocol.
+
+An engine holds the bin codes, target, weights, offset and linear predictor ``eta`` of its rows, and the
+columns of the model: the intercept (column 0), the linear terms, then the rules. All its answers are
+sums over rows, so that engines over parts of the data add up to one over the whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import FloatArray, IntArray
+
+RowVector = Literal["gradient", "hessian", "positive"]
+"""Row values to add up: ``-s dloss/deta``, ``s d2loss/deta2``, or ``max(gradient, 0)``."""
+
+
+@dataclass(frozen=True)
+class JointHistograms:
+    """Histograms of several row vectors over several tuples of features.
+
+    Attributes
+    ----------
+    tuples : (n_tuples, order) int64, feature numbers
+    n_bins : (n_features,) int64
+    starts : (n_tuples + 1,) int64
+    values : (n_vectors, starts[-1]) float64
+    """
+
+    tuples: IntArray
+    n_bins: IntArray
+    starts: IntArray
+    values: FloatArray
+
+    def cube(self, position: int, vector: int = 0) -> FloatArray:
+        """Return one histogram in the shape of its bins."""
+        shape = self.n_bins[self.tuples[position]]
+        flat = self.values[vector, self.starts[position] : self.starts[position + 1]]
+        return flat.reshape(shape)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return (self.cube(t) for t in range(len(self.tuples)))
+
+
+def histogram_starts(tuples: IntArray, n_bins: IntArray) -> IntArray:
+    """Return where each tuple's histogram starts in one flat array."""
+    sizes = np.prod(n_bins[tuples], axis=1)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+class Engine(Protocol):
+    """The rows of a fit, wherever they are."""
+
+    n_bins: IntArray
+    n_linear: int
+    rules: list[BinRule]
+
+    def add_rules(self, rules: Sequence[BinRule]) -> None:
+        """Append columns for ``rules``; their coefficients start at zero."""
+
+    def keep_rules(self, positions: Sequence[int]) -> None:
+        """Drop all rules but those at ``positions``, whose order is kept."""
+
+    def keep_linear(self, positions: Sequence[int]) -> None:
+        """Drop all linear terms but those at ``positions``."""
+
+    def set_coefficients(self, coef: FloatArray) -> float:
+        """Make ``coef`` (intercept, linear terms, rules) the model; return the mean loss."""
+
+    def propose(self, delta: FloatArray) -> None:
+        """Prepare to move the coefficients along ``delta``."""
+
+    def losses(self, steps: Sequence[float]) -> FloatArray:
+        """Return the mean loss after each step length along the proposed direction."""
+
+    def accept(self, step: float) -> None:
+        """Move by ``step`` along the proposed direction."""
+
+    def null_intercept(self) -> float:
+        """Return the intercept of the model without columns."""
+
+    def score(self) -> FloatArray:
+        """Return the derivative of the mean loss by each coefficient."""
+
+    def gram(self) -> FloatArray:
+        """Return the second derivatives of the mean loss by the coefficients."""
+
+    def hessian_sum(self) -> float:
+        """Return the second derivative of the mean loss by the intercept."""
+
+    def gradient_masses(self) -> tuple[float, float]:
+        """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
+
+    def dual_value(self, positive_scale: float, negative_scale: float) -> float:
+        """Return the dual objective at the scaled gradient.
+
+        With ``theta = dloss/deta`` times the scale of its sign, it is
+        ``sum_i s_i (theta_i offset_i - conjugate(y_i, theta_i))``.
+        """
+
+    def linear_bound(self) -> float:
+        """Return the largest absolute value in the linear columns, 0 without any."""
+
+    def joint_histograms(
+        self,
+        tuples: IntArray,
+        vectors: Sequence[RowVector] = ("gradient",),
+        within: BinRule = (),
+    ) -> JointHistograms:
+        """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
+
+    def supports(self) -> FloatArray:
+        """Return the weighted share of rows that each rule covers."""

@@ -1,0 +1,374 @@
+"""Rows in this process: nogil kernels on a thread pool.
+
+Rows are worked on in blocks whose limits depend on their number only, and sums of blocks are added in
+order, so the answers are the same to the last bit for any number of threads.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ruleglm import kernels
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import MAX_BINS, SUM_DTYPE, WORD_DTYPE, CodeArray, FloatArray, IntArray, WordArray
+from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
+from ruleglm.families import Family
+
+BLOCK = 8192
+"""Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
+
+MAX_PARTS = 16
+"""The most parts that a sum over rows is cut into for threads."""
+
+THREAD_WORK = 1_000_000
+"""Elementary additions below which threads cost more than they save."""
+
+
+class LocalEngine:
+    """All rows in memory.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) uint8
+    n_bins : (n_features,) int64
+    y : (n_rows,) float64
+    family : Family
+    weights : (n_rows,) float64, summing to 1, or None for equal weights
+    offset : (n_rows,) float64 or None
+    linear : (n_linear, n_rows) float64 or None, the linear terms as they enter the model
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        codes: CodeArray,
+        n_bins: IntArray,
+        y: FloatArray,
+        family: Family,
+        *,
+        weights: FloatArray | None = None,
+        offset: FloatArray | None = None,
+        linear: FloatArray | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self.codes = codes
+        self.n_bins = n_bins
+        self.family = family
+        self.n_rows = len(y)
+        self.linear = np.empty((0, self.n_rows)) if linear is None else linear
+        self.n_linear = len(self.linear)
+        self.rules: list[BinRule] = []
+        self._y = y
+        self._weights = weights
+        self._offset = offset
+        self._n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._columns = np.empty((0, self._n_words), WORD_DTYPE)
+        self._gram: FloatArray | None = None
+        self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
+        self._direction = np.zeros(self.n_rows)
+        self._gradient: FloatArray | None = None
+        self._hessian: FloatArray | None = None
+
+    @property
+    def _n_words(self) -> int:
+        return (self.n_rows + 63) // 64
+
+    # --- the columns of the model
+
+    def add_rules(self, rules: Sequence[BinRule]) -> None:
+        """Append columns for ``rules``; their coefficients start at zero."""
+        new = evaluate(self.codes, rules)
+        if self.family.constant_hessian:
+            self._extend_gram(new)
+        self._columns = np.concatenate([self._columns, new])
+        self.rules.extend(rules)
+
+    def keep_rules(self, positions: Sequence[int]) -> None:
+        """Drop all rules but those at ``positions``, whose order is kept."""
+        self._columns = np.ascontiguousarray(self._columns[list(positions)])
+        self.rules = [self.rules[k] for k in positions]
+        if self._gram is not None:
+            first = 1 + self.n_linear
+            kept = np.concatenate([np.arange(first), first + np.asarray(positions, np.int64)])
+            self._gram = np.ascontiguousarray(self._gram[np.ix_(kept, kept)])
+
+    def keep_linear(self, positions: Sequence[int]) -> None:
+        """Drop all linear terms but those at ``positions``."""
+        self.linear = np.ascontiguousarray(self.linear[list(positions)])
+        self.n_linear = len(self.linear)
+        self._gram = None
+
+    def supports(self) -> FloatArray:
+        """Return the weighted share of rows that each rule covers."""
+        weights = np.full(self.n_rows, 1.0 / self.n_rows) if self._weights is None else self._weights
+        return self._sum_columns(self._columns, weights)
+
+    # --- the point the model stands at
+
+    def set_coefficients(self, coef: FloatArray) -> float:
+        """Make ``coef`` (intercept, linear terms, rules) the model; return the mean loss."""
+        self._eta = np.zeros(self.n_rows) if self._offset is None else self._offset.copy()
+        self._add_model(coef, self._eta)
+        self._forget()
+        return float(self._losses_along((0.0,))[0])
+
+    def propose(self, delta: FloatArray) -> None:
+        """Prepare to move the coefficients along ``delta``."""
+        self._direction[:] = 0.0
+        self._add_model(delta, self._direction)
+
+    def losses(self, steps: Sequence[float]) -> FloatArray:
+        """Return the mean loss after each step length along the proposed direction."""
+        return self._losses_along(steps)
+
+    def accept(self, step: float) -> None:
+        """Move by ``step`` along the proposed direction."""
+        for rows in self._blocks():
+            self._eta[rows] += step * self._direction[rows]
+        self._forget()
+
+    def null_intercept(self) -> float:
+        """Return the intercept of the model without columns."""
+        weights = 1.0 if self._weights is None else self._weights
+        return self.family.null_eta(
+            self._y, weights, 0.0 if self._offset is None else self._offset
+        )
+
+    # --- sums over rows
+
+    def score(self) -> FloatArray:
+        """Return the derivative of the mean loss by each coefficient."""
+        gradient = self._gradient_rows()
+        sums = [[gradient.sum()], self.linear @ gradient]
+        return np.concatenate([*sums, self._sum_columns(self._columns, gradient)])
+
+    def gram(self) -> FloatArray:
+        """Return the second derivatives of the mean loss by the coefficients."""
+        if self.family.constant_hessian:
+            if self._gram is None:
+                self._extend_gram(np.empty((0, self._n_words), WORD_DTYPE))
+            assert self._gram is not None
+            return self._gram
+        weights = self._hessian_rows()
+        gram = self._dense_gram(weights, self._columns)
+        first = 1 + self.n_linear
+        gram[first:, first:] = self._weighted_gram(self._columns, weights)
+        return gram
+
+    def hessian_sum(self) -> float:
+        """Return the second derivative of the mean loss by the intercept."""
+        return float(self._hessian_rows().sum())
+
+    def gradient_masses(self) -> tuple[float, float]:
+        """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
+        gradient = self._gradient_rows()
+        positive = sum(float(np.maximum(gradient[rows], 0.0).sum()) for rows in self._blocks())
+        negative = sum(float(np.maximum(-gradient[rows], 0.0).sum()) for rows in self._blocks())
+        return positive, negative
+
+    def dual_value(self, positive_scale: float, negative_scale: float) -> float:
+        """Return the dual objective at the scaled gradient; see the protocol."""
+
+        def block_value(rows: slice) -> float:
+            theta = self.family.gradient(self._y[rows], self._eta[rows])
+            theta *= np.where(theta > 0.0, positive_scale, negative_scale)
+            values = -self.family.conjugate(self._y[rows], theta)
+            if self._offset is not None:
+                values += theta * self._offset[rows]
+            return self._mean_part(values, rows)
+
+        return sum(self._map(block_value, self._blocks(), 20 * self.n_rows))
+
+    def linear_bound(self) -> float:
+        """Return the largest absolute value in the linear columns, 0 without any."""
+        return float(np.abs(self.linear).max()) if self.n_linear else 0.0
+
+    def joint_histograms(
+        self,
+        tuples: IntArray,
+        vectors: Sequence[RowVector] = ("gradient",),
+        within: BinRule = (),
+    ) -> JointHistograms:
+        """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
+        codes, values = self.codes, self._row_vectors(vectors)
+        if within:
+            rows = unpack(evaluate(codes, [within])[0], self.n_rows)
+            codes = np.ascontiguousarray(codes[:, rows])
+            values = np.ascontiguousarray(values[:, rows])
+        starts = histogram_starts(tuples, self.n_bins)
+        out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
+
+        def fill(part: slice) -> None:
+            limits = starts[part.start : part.stop + 1]
+            piece = out if part.start == 0 and part.stop == len(tuples) else None
+            target = np.zeros((len(values), limits[-1] - limits[0])) if piece is None else piece
+            kernels.fill_histograms(
+                codes, tuples[part], self.n_bins, values, limits - limits[0], target
+            )
+            if piece is None:
+                out[:, limits[0] : limits[-1]] = target
+
+        parts = cut(len(tuples), self._parts(len(tuples) * codes.shape[1] * len(values)), 1)
+        self._map(fill, parts, len(tuples) * codes.shape[1])
+        return JointHistograms(tuples, self.n_bins, starts, out)
+
+    # --- inside
+
+    def _forget(self) -> None:
+        self._gradient = self._hessian = None
+
+    def _blocks(self) -> Iterable[slice]:
+        return (slice(b, min(b + BLOCK, self.n_rows)) for b in range(0, self.n_rows, BLOCK))
+
+    def _parts(self, work: int) -> int:
+        return 1 if work < THREAD_WORK else MAX_PARTS
+
+    def _map(self, function: Callable[[slice], Any], parts: Iterable[slice], work: int) -> list[Any]:
+        if self._n_threads == 1 or work < THREAD_WORK:
+            return [function(part) for part in parts]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._n_threads)
+        return list(self._pool.map(function, parts))
+
+    def _mean_part(self, values: FloatArray, rows: slice) -> float:
+        if self._weights is None:
+            return float(values.sum()) / self.n_rows
+        return float(values @ self._weights[rows])
+
+    def _losses_along(self, steps: Sequence[float]) -> FloatArray:
+        def block_losses(rows: slice) -> FloatArray:
+            y, eta, direction = self._y[rows], self._eta[rows], self._direction[rows]
+            parts = [self._mean_part(self.family.loss(y, eta + t * direction), rows) for t in steps]
+            return np.array(parts)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = sum(self._map(block_losses, self._blocks(), 20 * self.n_rows * len(steps)))
+        return np.asarray(total)
+
+    def _derive(self) -> None:
+        """Compute the weighted gradient and Hessian of every row."""
+        gradient, hessian = np.empty(self.n_rows), np.empty(self.n_rows)
+
+        def fill(rows: slice) -> None:
+            first, second = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
+            weights = 1.0 / self.n_rows if self._weights is None else self._weights[rows]
+            np.multiply(first, weights, out=gradient[rows])
+            np.multiply(second, weights, out=hessian[rows])
+
+        self._map(fill, self._blocks(), 20 * self.n_rows)
+        self._gradient, self._hessian = gradient, hessian
+
+    def _gradient_rows(self) -> FloatArray:
+        if self._gradient is None:
+            self._derive()
+        assert self._gradient is not None
+        return self._gradient
+
+    def _hessian_rows(self) -> FloatArray:
+        if self._hessian is None:
+            self._derive()
+        assert self._hessian is not None
+        return self._hessian
+
+    def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
+        out = np.empty((len(vectors), self.n_rows))
+        for row, name in zip(out, vectors, strict=True):
+            if name == "hessian":
+                row[:] = self._hessian_rows()
+            else:
+                np.negative(self._gradient_rows(), out=row)
+                if name == "positive":
+                    np.maximum(row, 0.0, out=row)
+        return out
+
+    def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
+        linear, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
+        work = self.n_rows * (1 + np.count_nonzero(coef))
+
+        def add(rows: slice) -> None:
+            out[rows] += coef[0]
+            if self.n_linear:
+                out[rows] += linear @ self.linear[:, rows]
+            kernels.add_columns(self._columns, rules, rows.start, rows.stop, out)
+
+        self._map(add, cut(self.n_rows, self._parts(work), 64), work)
+
+    def _sum_columns(self, columns: WordArray, values: FloatArray) -> FloatArray:
+        work = self.n_rows * len(columns)
+
+        def total(rows: slice) -> FloatArray:
+            out = np.empty(len(columns))
+            kernels.sum_columns(columns, values, rows.start, rows.stop, out)
+            return out
+
+        return np.sum(self._map(total, cut(self.n_rows, self._parts(work), 64), work), axis=0)
+
+    def _weighted_gram(self, columns: WordArray, weights: FloatArray) -> FloatArray:
+        work = self.n_rows * len(columns) ** 2 // 8
+
+        def total(rows: slice) -> FloatArray:
+            out = np.empty((len(columns), len(columns)))
+            kernels.weighted_gram(columns, weights, rows.start, rows.stop, out)
+            return out
+
+        return np.sum(self._map(total, cut(self.n_rows, self._parts(work), 64), work), axis=0)
+
+    def _dense_gram(self, weights: FloatArray, columns: WordArray) -> FloatArray:
+        """Gram matrix of all columns with the intercept and linear ones; the rules' block is empty."""
+        first = 1 + self.n_linear
+        gram = np.zeros((first + len(columns), first + len(columns)))
+        for j in range(first):
+            values = weights if j == 0 else weights * self.linear[j - 1]
+            gram[j, 0] = gram[0, j] = values.sum()
+            gram[j, 1:first] = gram[1:first, j] = self.linear @ values
+            gram[j, first:] = gram[first:, j] = self._sum_columns(columns, values)
+        return gram
+
+    def _extend_gram(self, new: WordArray) -> None:
+        """Add ``new`` columns to the Gram matrix of a family whose Hessian never changes."""
+        columns = np.concatenate([self._columns, new])
+        weights = self._hessian_rows()
+        gram = self._dense_gram(weights, columns)
+        first, last = 1 + self.n_linear, 1 + self.n_linear + len(self._columns)
+        if self._gram is not None:
+            gram[first:last, first:last] = self._gram[first:, first:]
+        if self._weights is None:
+            block = np.empty((len(new), len(columns)))
+            kernels.count_gram(new, columns, block)
+            block *= weights[0]
+        else:
+            block = self._weighted_gram(columns, weights)[len(self._columns) :]
+        gram[last:, first:] = block
+        gram[first:, last:] = block.T
+        self._gram = gram
+
+
+def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
+    """Evaluate rules on bin codes into packed columns, shape (n_rules, n_words)."""
+    conditions = [condition for rule in rules for condition in rule]
+    features = np.array([feature for feature, _ in conditions], np.int64)
+    tables = np.array([mask_table(mask) for _, mask in conditions], np.uint8)
+    starts = np.concatenate([[0], np.cumsum([len(rule) for rule in rules])]).astype(np.int64)
+    out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
+    kernels.evaluate_rules(codes, features, tables.reshape(-1, MAX_BINS), starts, out)
+    return out
+
+
+def mask_table(mask: int) -> CodeArray:
+    """Spread a bit mask over bins into one byte a bin."""
+    packed = np.frombuffer(mask.to_bytes(MAX_BINS // 8, "little"), np.uint8)
+    return np.unpackbits(packed, bitorder="little")
+
+
+def unpack(words: WordArray, n_rows: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Unpack one column of bits into a row mask."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_rows).view(np.bool_)
+
+
+def cut(length: int, n_parts: int, multiple: int) -> list[slice]:
+    """Cut ``range(length)`` into at most ``n_parts`` slices that start at multiples."""
+    size = max(1, -(-length // (n_parts * multiple))) * multiple
+    return [slice(first, min(first + size, length)) for first in range(0, length, size)]

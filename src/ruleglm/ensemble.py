@@ -1,0 +1,281 @@
+"""The model: rules and linear terms with coefficients, added up and passed through a link.
+
+A `RuleEnsemble` needs nothing from the fit that made it. It reads rows by name, and its
+contributions, its table and its text show the same numbers that it predicts with.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ruleglm.conditions import Condition
+from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.families import Family
+from ruleglm.frames import Column, Kind, Level, LevelColumn, Table, read_table
+from ruleglm.rules import LinearTerm, Rule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEGREE_WEIGHT = 0.2
+"""What one more condition adds to the complexity of a rule, which starts at 1."""
+
+INTERCEPT = "(intercept)"
+
+_BLOCK_ROWS = 65_536
+"""Rows evaluated at a time, so that the masks of the conditions held stay small."""
+
+
+@dataclass(frozen=True, eq=False)
+class RuleEnsemble:
+    """A generalized linear model over rules, in the data's own names and units.
+
+    Parameters
+    ----------
+    intercept : float
+        Linear predictor of a row that satisfies no rule, linear terms aside.
+    rules : tuple of Rule
+        Each adds its coefficient to the rows where it holds.
+    coefficients : ndarray of shape (n_rules,), float64
+        One per rule.
+    linear_terms : tuple of LinearTerm
+        Each adds its coefficient times the clipped value of a feature.
+    linear_coefficients : ndarray of shape (n_linear_terms,), float64
+        Per unit of the feature.
+    family : Family
+        Turns the linear predictor into a mean.
+    names : tuple of str
+        The columns of the training data, in order; arrays are read by position.
+    kinds : mapping from name to kind, optional
+        How each column is read; a column without a kind is read as it comes.
+    orders : mapping from name to tuple of levels, optional
+        Levels of the ordered columns, lowest first.
+    """
+
+    intercept: float
+    rules: tuple[Rule, ...]
+    coefficients: FloatArray
+    linear_terms: tuple[LinearTerm, ...]
+    linear_coefficients: FloatArray
+    family: Family
+    names: tuple[str, ...]
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    orders: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        coefficients = _frozen_array(self.coefficients, "coefficients", len(self.rules))
+        slopes = _frozen_array(
+            self.linear_coefficients, "linear_coefficients", len(self.linear_terms)
+        )
+        canonical = {
+            "intercept": float(_frozen_array([self.intercept], "intercept", 1)[0]),
+            "rules": tuple(self.rules),
+            "coefficients": coefficients,
+            "linear_terms": tuple(self.linear_terms),
+            "linear_coefficients": slopes,
+            "names": tuple(self.names),
+            "kinds": dict(self.kinds),
+            "orders": {name: tuple(order) for name, order in self.orders.items()},
+        }
+        for name, value in canonical.items():
+            object.__setattr__(self, name, value)
+        self._check_names()
+
+    def _check_names(self) -> None:
+        known = set(self.names)
+        if len(known) < len(self.names):
+            raise ValueError(f"Column names have to differ from each other, got {self.names}.")
+        for rule in self.rules:
+            _check_known(rule.features, known, f"The rule `{rule}` reads")
+        _check_known([term.feature for term in self.linear_terms], known, "A linear term reads")
+        _check_known(self.kinds, known, "`kinds` mentions")
+        _check_known(self.orders, known, "`orders` mentions")
+
+    # ----------------------------------------------------------------------------- predictions
+
+    def decision_function(self, X: Any, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the linear predictor of each row.
+
+        Parameters
+        ----------
+        X : data frame, array or Table with n_rows rows
+            Frames are read by column name, arrays by position.
+        offset : array-like of shape (n_rows,) or number, optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        table = self.read(X)
+        eta = np.full(table.n_rows, self.intercept)
+        eta += _read_offset(offset, table.n_rows)
+        for term, slope in zip(self.linear_terms, self.linear_coefficients, strict=True):
+            eta += slope * term.values(table)
+        for rows, k, mask in _iterate_rules(self.rules, table):
+            eta[rows] += self.coefficients[k] * mask
+        return eta
+
+    def predict(self, X: Any, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the mean of the target in each row: the inverse link of the linear predictor."""
+        return self.family.mean(self.decision_function(X, offset))
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Split the linear predictor of each row into its terms.
+
+        Parameters
+        ----------
+        X : data frame, array or Table with n_rows rows
+            Read as in `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 1 + n_linear_terms + n_rules), float64
+            Columns in the order of `terms`; with the offset, rows add up to the linear predictor.
+        """
+        table = self.read(X)
+        first_rule = 1 + len(self.linear_terms)
+        parts = np.empty((table.n_rows, first_rule + len(self.rules)), order="F")
+        parts[:, 0] = self.intercept
+        for j, term in enumerate(self.linear_terms):
+            parts[:, 1 + j] = self.linear_coefficients[j] * term.values(table)
+        for rows, k, mask in _iterate_rules(self.rules, table):
+            np.multiply(self.coefficients[k], mask, out=parts[rows, first_rule + k])
+        return parts
+
+    def read(self, X: Any) -> Table:
+        """Read rows as the model needs them: its columns, kinds and orders of levels."""
+        return read_table(X, names=self.names, kinds=self.kinds, levels=self.orders)
+
+    # ---------------------------------------------------------------------------- descriptions
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Texts of the intercept, the linear terms and the rules, as in `contributions`."""
+        linear = (term.text() for term in self.linear_terms)
+        return (INTERCEPT, *linear, *(rule.text() for rule in self.rules))
+
+    @property
+    def complexity(self) -> float:
+        """1 for each rule and linear term, and 0.2 for each condition of a rule."""
+        degrees = sum(rule.degree for rule in self.rules)
+        return len(self.rules) + DEGREE_WEIGHT * degrees + len(self.linear_terms)
+
+    def table(self) -> "pd.DataFrame":
+        """Return the terms as a data frame with columns ``rule``, ``coefficient``, ``degree``.
+
+        The rows are ordered as in `contributions`: the intercept, the linear terms, the rules. The
+        first two kinds have degree 0, so that ``1 + 0.2 * degree``, summed over all rows but the
+        intercept's, is the complexity.
+        """
+        import pandas as pd
+
+        no_conditions = [0] * (1 + len(self.linear_terms))
+        return pd.DataFrame(
+            {
+                "rule": list(self.terms),
+                "coefficient": self._all_coefficients(),
+                "degree": no_conditions + [rule.degree for rule in self.rules],
+            }
+        )
+
+    def _all_coefficients(self) -> FloatArray:
+        return np.concatenate([[self.intercept], self.linear_coefficients, self.coefficients])
+
+    def __str__(self) -> str:
+        counts = [_count(len(self.rules), "rule")]
+        if self.linear_terms:
+            counts.append(_count(len(self.linear_terms), "linear term"))
+        title = (
+            f"{self.family.name} model with {self.family.link} link: {' and '.join(counts)}, "
+            f"complexity {self.complexity:.4g}"
+        )
+        ranges = [f"  (line from {term.low:.6g} to {term.high:.6g})" for term in self.linear_terms]
+        notes = ["", *ranges, *[""] * len(self.rules)]
+        numbers = [f"{number:+.4g}" for number in self._all_coefficients()]
+        width = max(map(len, numbers))
+        rows = zip(numbers, self.terms, notes, strict=True)
+        return "\n".join([title, *(f"  {num:>{width}}  {term}{note}" for num, term, note in rows)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RuleEnsemble):
+            return NotImplemented
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return all(
+            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+            for mine, theirs in pairs
+        )
+
+
+# ------------------------------------------------------------------------------------------ rows
+
+
+def _iterate_rules(
+    rules: Sequence[Rule], table: Table
+) -> Iterator[tuple[slice, int, BoolArray | np.bool_]]:
+    """Yield (rows, rule number, mask) for each block of rows and each rule.
+
+    Within a block each distinct condition is evaluated once.
+    """
+    for start in range(0, table.n_rows, _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        masks: dict[Condition, BoolArray] = {}
+        for k, rule in enumerate(rules):
+            for condition in rule.conditions:
+                if condition not in masks:
+                    column = table.column(condition.feature)
+                    masks[condition] = condition.holds(_slice_column(column, rows))
+            yield rows, k, _all_hold([masks[condition] for condition in rule.conditions])
+
+
+def _all_hold(masks: list[BoolArray]) -> BoolArray | np.bool_:
+    """Return the rows where all masks hold: every row if there are none."""
+    if not masks:
+        return np.True_
+    mask = masks[0]
+    for other in masks[1:]:
+        mask = mask & other
+    return mask
+
+
+def _slice_column(column: Column, rows: slice) -> Column:
+    if isinstance(column, LevelColumn):
+        return replace(column, codes=column.codes[rows])
+    return replace(column, values=column.values[rows])
+
+
+def _read_offset(offset: ArrayLike | None, n_rows: int) -> FloatArray:
+    values = np.asarray(0.0 if offset is None else offset, dtype=np.float64)
+    if values.shape not in ((), (n_rows,)):
+        raise ValueError(f"offset has shape {values.shape}; give one number a row, ({n_rows},).")
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"offset of row {row} is {values.flat[row]}; offsets have to be finite.")
+    return values
+
+
+# -------------------------------------------------------------------------------- small checks
+
+
+def _frozen_array(values: ArrayLike, name: str, length: int) -> FloatArray:
+    """Return a read-only copy of a vector of finite numbers."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise ValueError(f"`{name}` has shape {array.shape}, but ({length},) is needed.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` holds {array[~np.isfinite(array)][0]}; finite numbers needed.")
+    array.flags.writeable = False
+    return array
+
+
+def _check_known(features: "Sequence[str] | Mapping[str, Any]", known: set[str], who: str) -> None:
+    for feature in features:
+        if feature not in known:
+            raise ValueError(f"{who} the column {feature!r}, which is not among the names.")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,418 @@
+"""The front door: estimators with scikit-learn's contract.
+
+``fit`` goes through the pipeline of the folder: rows become a table, the table becomes bin codes, an engine holds
+them, column generation finds the rules, and a :class:`~ruleglm.ensemble.RuleEnsemble` comes out.
+"""
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ruleglm.checks import check_offset, check_weights
+from ruleglm.dtypes import AnyArray, FloatArray
+from ruleglm.families import FAMILIES, Family, get_family
+from ruleglm.fitting import FitSettings, fit_rules
+from ruleglm.frames import read_table
+from ruleglm.kernels import KERNELS
+from ruleglm.kernels.compile import announce_compilation
+from ruleglm.pricing import Penalty
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LAMBDA_RATIO = 0.2
+"""Default ``lambda_1 / lambda_0``: the weight of a condition in the paper's complexity."""
+
+PARAMETERS = """
+    Parameters
+    ----------
+    max_degree : int, default=1
+        The most conditions in a rule. 1 gives the paper's LR1: a sum of step functions.
+    lambda_0 : float, default=0.002
+        Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside the mean loss
+        (half the deviance a row; for the gaussian family of the target divided by its standard deviation).
+    lambda_1 : float, default=None
+        Price of each condition of a rule; None means ``0.2 * lambda_0``, as in the paper.
+    linear_terms : bool, default=False
+        Whether number columns may also enter as straight lines, winsorised at their 2.5 % and 97.5 % quantiles
+        (the paper's "N" variants).
+    bins : int, default=32
+        The most bins of a number column; 10 gives the paper's deciles.
+    thresholds : dict, default=None
+        Thresholds to use for the columns named, in place of quantiles: ``{"age": [18, 30, 65]}``.
+    categorical : list of str or int, default=None
+        Columns (names or positions) of numbers that stand for categories.
+    min_level_share : float, default=0.0
+        Levels of a category with a smaller share of the rows get no condition of their own.
+    debias : bool, default=True
+        Whether the coefficients of the rules found are fitted again without the penalty.
+    tol : float, default=1e-4
+        Relative optimality gap at which to stop.
+    max_rounds : int, default=1000
+        The most rounds of column generation.
+    n_jobs : int, default=None
+        Threads; None means 1, -1 all cores. The model does not depend on it.
+"""
+
+ATTRIBUTES = """
+    Attributes
+    ----------
+    ensemble_ : RuleEnsemble
+        The model by itself: predicts from raw data, prints, compares.
+    rules_ : pandas.DataFrame
+        One line a term, most important first: rule, coefficient, degree, support, importance.
+    intercept_ : float
+        Linear predictor of a row on which no rule fires, linear terms aside.
+    complexity_ : float
+        Sum of ``1 + 0.2 * degree`` over rules, and 1 for each linear term.
+    objective_, lower_bound_ : float
+        Value of the penalised problem, before de-biasing, and a proven lower bound on what any model of the
+        class can reach.
+    gap_ : float
+        ``(objective_ - lower_bound_) / objective_``.
+    certified_ : bool
+        Whether the gap is at most ``tol`` over the whole class of rules.
+    certificate_ : str
+        What is proved, in words.
+    n_iter_ : int
+        Rounds of column generation.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only for data with column names.
+"""
+
+
+class _RuleModel(BaseEstimator):  # type: ignore[misc]
+    """What the classifier and the regressor share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_degree": [Options(int, {1})],
+        "lambda_0": [Interval(Real, 0, None, closed="left")],
+        "lambda_1": [Interval(Real, 0, None, closed="left"), None],
+        "linear_terms": ["boolean"],
+        "bins": [Interval(Integral, 2, 254, closed="both")],
+        "thresholds": [dict, None],
+        "categorical": ["array-like", None],
+        "min_level_share": [Interval(Real, 0, 1, closed="left")],
+        "debias": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+
+    def _settings(self) -> FitSettings:
+        lambda_1 = LAMBDA_RATIO * self.lambda_0 if self.lambda_1 is None else self.lambda_1
+        return FitSettings(
+            penalty=Penalty(float(self.lambda_0), float(lambda_1)),
+            linear_terms=self.linear_terms,
+            bins=self.bins,
+            thresholds=self.thresholds,
+            min_level_share=self.min_level_share,
+            debias=self.debias,
+            tol=self.tol,
+            max_rounds=self.max_rounds,
+            n_threads=effective_n_jobs(self.n_jobs),
+        )
+
+    def _fit(
+        self,
+        X: Any,
+        y: FloatArray,
+        family: Family,
+        sample_weight: Any,
+        offset: FloatArray | None,
+    ) -> Self:
+        """Fit on checked targets; ``X`` and the weights are as the user gave them."""
+        self._validate_params()
+        table = read_table(X, categorical=() if self.categorical is None else self.categorical)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        if len(y) != table.n_rows:
+            raise ValueError(f"X has {table.n_rows} rows, but y has {len(y)}")
+        weights = check_weights(sample_weight, table.n_rows)
+        family.check_target(y)
+        if weights is not None and not weights.all():
+            rows = weights > 0
+            table, y, weights = table.take(rows), y[rows], weights[rows]
+            offset = None if offset is None else offset[rows]
+        announce_compilation(KERNELS)
+        result = fit_rules(table, y, family, self._settings(), weights=weights, offset=offset)
+        self._supports = result.supports
+        self._importances = result.importances
+        self.ensemble_ = result.ensemble
+        self.intercept_ = result.ensemble.intercept
+        self.complexity_ = result.ensemble.complexity
+        self.objective_ = result.solution.objective
+        self.lower_bound_ = result.solution.lower_bound
+        self.gap_ = result.solution.gap
+        self.certified_ = result.solution.certified
+        self.certificate_ = result.certificate
+        self.n_iter_ = len(result.solution.trace)
+        return self
+
+    @property
+    def rules_(self) -> "pd.DataFrame":
+        """The terms of the model, most important first."""
+        import pandas as pd
+
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_
+        lines = [
+            f"{term.text()} (line from {term.low:.6g} to {term.high:.6g})"
+            for term in ensemble.linear_terms
+        ]
+        frame = pd.DataFrame(
+            {
+                "rule": lines + [rule.text() for rule in ensemble.rules],
+                "coefficient": np.r_[ensemble.linear_coefficients, ensemble.coefficients],
+                "degree": [0] * len(lines) + [rule.degree for rule in ensemble.rules],
+                "support": self._supports,
+                "importance": self._importances,
+            }
+        )
+        return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+
+    def _linear_predictor(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_
+        validate_data(self, X, reset=False, skip_check_array=True)
+        table = ensemble.read(X)
+        total = check_offset(offset, exposure, ensemble.family, table.n_rows)
+        return ensemble.decision_function(table, total)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]
+    __doc__ = f"""Probabilities of two classes from a few short rules.
+
+    The log-odds of the second class (``classes_[1]``) are an intercept plus the coefficients of the rules that fire.
+    {PARAMETERS}{ATTRIBUTES}
+    classes_ : ndarray of shape (2,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = RuleClassifier(lambda_0=0.02).fit(X, y)
+    >>> model.certified_
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        max_degree: int = 1,
+        lambda_0: float = 0.002,
+        lambda_1: float | None = None,
+        linear_terms: bool = False,
+        bins: int = 32,
+        thresholds: dict[str, Any] | None = None,
+        categorical: Any = None,
+        min_level_share: float = 0.0,
+        debias: bool = True,
+        tol: float = 1e-4,
+        max_rounds: int = 1000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_degree = max_degree
+        self.lambda_0 = lambda_0
+        self.lambda_1 = lambda_1
+        self.linear_terms = linear_terms
+        self.bins = bins
+        self.thresholds = thresholds
+        self.categorical = categorical
+        self.min_level_share = min_level_share
+        self.debias = debias
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
+        """Learn rules.
+
+        Parameters
+        ----------
+        X : frame or array with n rows
+            Numbers, categories, strings, booleans; missing values are welcome.
+        y : array-like of shape (n,)
+            Two classes, of any type.
+        sample_weight : array-like of shape (n,), default=None
+            A weight of 2 is the row twice, a weight of 0 the row left out.
+        offset : array-like of shape (n,), default=None
+            Added to the log-odds of each row, in the fit and (to be given again) in prediction.
+        """
+        labels = column_or_1d(check_labels(y), warn=True)
+        check_classification_targets(labels)
+        self.classes_, encoded = np.unique(labels, return_inverse=True)
+        check_two_classes(labels, self.classes_)
+        family = get_family("binomial")
+        shift = check_offset(offset, None, family, len(labels))
+        return self._fit(X, encoded.astype(np.float64), family, sample_weight, shift)
+
+    def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the log-odds of the second class in each row."""
+        return self._linear_predictor(X, offset)
+
+    def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the probability of each class, shape (n, 2)."""
+        eta = self._linear_predictor(X, offset)
+        second = self.ensemble_.family.mean(eta)
+        return np.column_stack([1.0 - second, second])
+
+    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> AnyArray:
+        """Return the more probable class of each row."""
+        positive = self._linear_predictor(X, offset) > 0
+        labels: AnyArray = self.classes_[positive.astype(np.int64)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]
+    __doc__ = f"""Numbers, counts, amounts or rates from a few short rules.
+
+    The linear predictor is an intercept plus the coefficients of the rules that fire; the family's link
+    makes it the mean: identity for gaussian, logit for binomial, logarithm for poisson, gamma and tweedie.
+    {PARAMETERS}
+    family : {{"gaussian", "binomial", "poisson", "gamma", "tweedie"}}, default="gaussian"
+        Distribution of the target.
+    power : float, default=1.5
+        Variance power of the tweedie family, between 1 and 2.
+    {ATTRIBUTES}
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = RuleRegressor(lambda_0=0.02).fit(X, y)
+    >>> model.certified_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_RuleModel._parameter_constraints,
+        "family": [StrOptions(set(FAMILIES))],
+        "power": [Interval(Real, 1, 2, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        family: str = "gaussian",
+        power: float = 1.5,
+        max_degree: int = 1,
+        lambda_0: float = 0.002,
+        lambda_1: float | None = None,
+        linear_terms: bool = False,
+        bins: int = 32,
+        thresholds: dict[str, Any] | None = None,
+        categorical: Any = None,
+        min_level_share: float = 0.0,
+        debias: bool = True,
+        tol: float = 1e-4,
+        max_rounds: int = 1000,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.family = family
+        self.power = power
+        self.max_degree = max_degree
+        self.lambda_0 = lambda_0
+        self.lambda_1 = lambda_1
+        self.linear_terms = linear_terms
+        self.bins = bins
+        self.thresholds = thresholds
+        self.categorical = categorical
+        self.min_level_share = min_level_share
+        self.debias = debias
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Self:
+        """Learn rules.
+
+        Parameters
+        ----------
+        X : frame or array with n rows
+            Numbers, categories, strings, booleans; missing values are welcome.
+        y : array-like of shape (n,)
+            Numbers in the range of the family.
+        sample_weight : array-like of shape (n,), default=None
+            A weight of 2 is the row twice, a weight of 0 the row left out.
+        offset : array-like of shape (n,), default=None
+            Added to the linear predictor of each row, in the fit and (to be given again) in prediction.
+        exposure : array-like of shape (n,), default=None
+            Multiplies the mean of each row (time at risk, number insured); for log links.
+        """
+        self._validate_params()
+        target = check_target(y)
+        family = get_family(self.family, self.power)
+        shift = check_offset(offset, exposure, family, len(target))
+        return self._fit(X, target, family, sample_weight, shift)
+
+    def predict(
+        self, X: Any, *, offset: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the mean of the target in each row."""
+        eta = self._linear_predictor(X, offset, exposure)
+        return self.ensemble_.family.mean(eta)
+
+
+def check_target(y: Any) -> FloatArray:
+    """Return a numeric target, or say what is wrong with it."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    values = column_or_1d(y, warn=True)
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y holds {values.dtype} values such as {values[0]!r}, but a regression needs numbers; "
+            "use RuleClassifier for labels"
+        ) from error
+
+
+def check_labels(y: Any) -> Any:
+    """Return labels without missing ones."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    values = np.asarray(y)
+    missing = values != values
+    if np.any(missing):
+        row = int(np.flatnonzero(np.ravel(missing))[0])
+        raise ValueError(f"y is missing (NaN) in row {row}; drop the rows whose class is not known")
+    return y
+
+
+def check_two_classes(labels: AnyArray, classes: AnyArray) -> None:
+    """Refuse targets that are not of two classes."""
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}, with {len(classes)} classes"
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds only one class, {classes[0]!r}; a classifier needs rows of two classes"
+        )

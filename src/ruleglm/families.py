@@ -1,0 +1,374 @@
+# ruff: noqa: D102 - the methods are documented once, on Family
+"""The families: what a row loses when its linear predictor is eta.
+
+One scale for all of them: ``loss`` is half the unit deviance, that is the negative log-likelihood
+up to a term without eta. It is convex in eta, never negative, and zero at the saturated fit.
+Everything is elementwise: y and eta (or v) have one shape, whichever it is.
+
+``conjugate`` is the convex conjugate of the loss in eta. For row values v with
+``sum_i s_i v_i = 0`` and ``|sum_i s_i v_i a_ik| <= lambda_k`` for every rule k, no model has an
+objective below ``sum_i s_i (v_i offset_i - conjugate(y_i, v_i))``. The domain of the conjugate is
+an interval around 0 that holds every gradient, so v pulled towards 0 never leaves it.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from ruleglm.dtypes import BoolArray, FloatArray
+
+Link: TypeAlias = Literal["identity", "logit", "log"]
+Rows: TypeAlias = FloatArray | float
+"""One value a row, or one for all rows."""
+
+NULL_ETA_LIMIT = 30.0
+"""Intercept, up to sign, of a null model without an optimum: all targets 0, or one class."""
+
+_MAX_NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A distribution of the target and the link from its mean to eta."""
+
+    name: ClassVar[str]
+    link: ClassVar[Link]
+    constant_hessian: ClassVar[bool] = False
+    y_range: ClassVar[str]
+    remedy: ClassVar[str]
+
+    @abstractmethod
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Half the unit deviance of each row."""
+
+    @abstractmethod
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First and second derivative of the loss in eta; the second is never negative."""
+
+    def gradient(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """First derivative of the loss in eta."""
+        return self.gradient_and_hessian(y, eta)[0]
+
+    def hessian(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Second derivative of the loss in eta."""
+        return self.gradient_and_hessian(y, eta)[1]
+
+    @abstractmethod
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Mean of the target: the inverse of the link."""
+
+    @abstractmethod
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        """Supremum over eta of ``v * eta - loss(y, eta)``; inf outside the domain."""
+
+    @abstractmethod
+    def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
+        """Return the b that minimises ``sum(weights * loss(y, offset + b))``.
+
+        Where the infimum is not attained the result is ``NULL_ETA_LIMIT`` or its negative.
+        """
+
+    @abstractmethod
+    def _is_valid(self, y: FloatArray) -> BoolArray:
+        """Tell which finite targets the family allows."""
+
+    def check_target(self, y: FloatArray) -> None:
+        """Raise ValueError on the first target that the family cannot have produced."""
+        y = np.asarray(y, dtype=np.float64)
+        finite = np.isfinite(y)
+        good = finite & self._is_valid(np.where(finite, y, 0.5))
+        if good.all():
+            return
+        place = tuple(np.argwhere(~good)[0])
+        remedy = self.remedy if finite[place] else "drop the rows whose target is not known"
+        raise ValueError(
+            f"The {self.name} family needs {self.y_range} in every row, "
+            f"but row {place[0]} of the target is {float(y[place])!r}: {remedy}."
+        )
+
+
+@dataclass(frozen=True)
+class Gaussian(Family):
+    """Normal target, identity link: half the squared error."""
+
+    name = "gaussian"
+    link = "identity"
+    constant_hessian = True
+    y_range = "a finite number"
+    remedy = "check the target"
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        residual = eta - y
+        return 0.5 * residual * residual
+
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return eta - y, np.ones_like(eta)
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.array(eta, dtype=np.float64)
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        return v * (y + 0.5 * v)
+
+    def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
+        rows, weights, _ = np.broadcast_arrays(y - offset, weights, y)
+        return float(np.average(rows, weights=weights))
+
+    def _is_valid(self, y: FloatArray) -> BoolArray:
+        return np.ones(y.shape, dtype=np.bool_)
+
+
+@dataclass(frozen=True)
+class Binomial(Family):
+    """Bernoulli target, or a fraction of successes, with the logit link."""
+
+    name = "binomial"
+    link = "logit"
+    y_range = "a number from 0 to 1"
+    remedy = "encode the two classes as 0 and 1, or use family='gaussian' for other numbers"
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        surprise = np.log1p(np.exp(-np.abs(eta)))
+        surprise = surprise + y * np.maximum(-eta, 0.0) + (1.0 - y) * np.maximum(eta, 0.0)
+        return np.maximum(surprise + _negative_entropy(y, 1.0 - y), 0.0)
+
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        tail = np.exp(-np.abs(eta))
+        larger = 1.0 / (1.0 + tail)
+        smaller = tail * larger
+        return np.where(eta >= 0.0, larger, smaller) - y, larger * smaller
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(expit(eta))
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        success = y + v
+        failure = (1.0 - y) - v
+        inside = (success >= 0.0) & (failure >= 0.0)
+        value = _negative_entropy(np.where(inside, success, 0.0), np.where(inside, failure, 0.0))
+        return np.where(inside, value - _negative_entropy(y, 1.0 - y), np.inf)
+
+    def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
+        y, weights, offset = np.broadcast_arrays(y, weights, offset)
+        successes, failures = np.sum(weights * y), np.sum(weights * (1.0 - y))
+        if successes <= 0.0 or failures <= 0.0:
+            return -NULL_ETA_LIMIT if successes <= 0.0 else NULL_ETA_LIMIT
+        centre = float(np.log(successes) - np.log(failures))
+        present = offset[weights > 0.0]
+        low, high = centre - float(present.max()), centre - float(present.min())
+        return self._solve_null_eta(y, weights, offset, low, high)
+
+    def _solve_null_eta(
+        self, y: FloatArray, weights: FloatArray, offset: FloatArray, low: float, high: float
+    ) -> float:
+        """Newton's method on the summed gradient, halving the bracket where it would leave it."""
+        b = 0.5 * (low + high)
+        for _ in range(_MAX_NEWTON_STEPS):
+            gradient, hessian = self.gradient_and_hessian(y, offset + b)
+            slope, curvature = float(np.sum(weights * gradient)), float(np.sum(weights * hessian))
+            low, high = (low, b) if slope > 0.0 else (b, high)
+            newton = b - slope / curvature if curvature > 0.0 else low
+            previous, b = b, newton if low < newton < high else 0.5 * (low + high)
+            if abs(b - previous) <= 1e-15 * max(1.0, abs(b)):
+                break
+        return b
+
+    def _is_valid(self, y: FloatArray) -> BoolArray:
+        return (y >= 0.0) & (y <= 1.0)
+
+
+class LogFamily(Family):
+    """Variance ``mean ** power`` and the log link: what poisson, tweedie and gamma share.
+
+    The derivative of the loss is ``exp((2 - power) eta) - y exp((1 - power) eta)``, so that the
+    intercept has a closed form for each of them.
+    """
+
+    link = "log"
+    y_range = "a finite number >= 0"
+    remedy = "use family='gaussian' for a target that can be negative"
+    power: float
+
+    @np.errstate(over="ignore")
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(eta))
+
+    def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
+        y, weights, offset = np.broadcast_arrays(y, weights, offset)
+        observed = _log_sum_exp((1.0 - self.power) * offset, weights * y)
+        expected = _log_sum_exp((2.0 - self.power) * offset, weights)
+        return observed - expected if np.isfinite(observed) else -NULL_ETA_LIMIT
+
+    def _is_valid(self, y: FloatArray) -> BoolArray:
+        return y >= 0.0
+
+
+@dataclass(frozen=True)
+class Poisson(LogFamily):
+    """Counts, or any target whose variance grows like its mean, with the log link."""
+
+    name = "poisson"
+    power = 1.0
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.maximum(self.mean(eta) - y * eta + _integrated_log(y), 0.0)
+
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean = self.mean(eta)
+        return mean - y, mean
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        mean = y + v
+        inside = mean >= 0.0
+        mean = np.where(inside, mean, 0.0)
+        return np.where(inside, _integrated_log(mean) - _integrated_log(y), np.inf)
+
+
+@dataclass(frozen=True)
+class Gamma(LogFamily):
+    """Positive target whose standard deviation grows like its mean, with the log link."""
+
+    name = "gamma"
+    y_range = "a finite number > 0"
+    remedy = "use family='tweedie' if y can be 0, family='gaussian' if it can be negative"
+    power = 2.0
+
+    @np.errstate(over="ignore")
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        excess = np.log(y) - eta
+        return np.maximum(np.expm1(excess) - excess, 0.0)
+
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        ratio = y * self.mean(-eta)
+        return 1.0 - ratio, ratio
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        ratio = 1.0 - v
+        inside = ratio >= 0.0
+        ratio = np.where(inside, ratio, 0.0)
+        log_y = np.log(y)
+        value = ratio * (np.log(np.where(ratio > 0.0, ratio, 1.0)) - 1.0 - log_y) + 1.0 + log_y
+        return np.where(inside, value, np.inf)
+
+    def _is_valid(self, y: FloatArray) -> BoolArray:
+        return y > 0.0
+
+
+@dataclass(frozen=True)
+class Tweedie(LogFamily):
+    """Zero or positive target (compound Poisson-gamma) with the log link.
+
+    Parameters
+    ----------
+    power : float
+        The variance grows like ``mean ** power``; strictly between 1 (poisson) and 2 (gamma).
+    """
+
+    name = "tweedie"
+    power: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.power < 2.0:
+            raise ValueError(
+                f"power={self.power!r} is not strictly between 1 and 2: use family='gaussian' for "
+                "power 0, 'poisson' for 1 and 'gamma' for 2; no other power is supported."
+            )
+
+    @np.errstate(over="ignore")
+    def _parts(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the two terms of the gradient, ``exp((2-p) eta)`` and ``y exp((1-p) eta)``."""
+        rising = np.exp((2.0 - self.power) * eta)
+        falling = np.exp((1.0 - self.power) * eta)
+        return rising, y * np.where(y > 0.0, falling, 0.0)
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        a, b = self.power - 1.0, 2.0 - self.power
+        rising, falling = self._parts(y, eta)
+        return np.maximum(falling / a + rising / b - y**b / (a * b), 0.0)
+
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rising, falling = self._parts(y, eta)
+        return rising - falling, (2.0 - self.power) * rising + (self.power - 1.0) * falling
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        """Supremum over eta of ``v * eta - loss(y, eta)``; inf outside the domain.
+
+        With a = power - 1, b = 2 - power and eta = log(y) + t, the maximiser solves
+        ``exp(b t) - exp(-a t) = v / y**b``. For y = 0 it is log(v) / b.
+        """
+        inside = np.isfinite(v) & ((y > 0.0) | (v >= 0.0))
+        v = np.where(inside, v, 0.0)
+        at_zero = _integrated_log(np.maximum(v, 0.0)) / (2.0 - self.power)
+        elsewhere = self._conjugate_positive(np.where(y > 0.0, y, 1.0), v)
+        value = np.where(y > 0.0, elsewhere, at_zero)
+        return np.where(inside, value, np.inf)
+
+    def _conjugate_positive(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        a, b = self.power - 1.0, 2.0 - self.power
+        scale = y**b
+        slope = v / scale
+        t = np.copysign(_solve_stationary(np.abs(slope), np.where(slope >= 0.0, b, a)), slope)
+        loss = np.expm1(-a * t) / a + np.expm1(b * t) / b
+        return v * np.log(y) + scale * (slope * t - loss)
+
+
+def _negative_entropy(success: FloatArray, failure: FloatArray) -> FloatArray:
+    """``p log p + q log q``, where 0 log 0 is 0."""
+    return np.asarray(xlogy(success, success) + xlogy(failure, failure))
+
+
+def _integrated_log(x: FloatArray) -> FloatArray:
+    """``x log x - x``, zero at 0 and inf at inf."""
+    return x * (np.log(np.where(x > 0.0, x, 1.0)) - 1.0)
+
+
+def _log_sum_exp(exponents: FloatArray, weights: FloatArray) -> float:
+    """Logarithm of ``sum(weights * exp(exponents))``; -inf if every weight is zero."""
+    present = weights > 0.0
+    if not present.any():
+        return -np.inf
+    top = float(exponents[present].max())
+    return top + float(np.log(np.sum(weights[present] * np.exp(exponents[present] - top))))
+
+
+def _solve_stationary(slope: FloatArray, rate: FloatArray) -> FloatArray:
+    """Solve ``exp(rate t) = slope + exp((rate - 1) t)`` for t >= 0, with slope >= 0.
+
+    The function ``rate t - log(slope + exp((rate - 1) t))`` is increasing and concave, so Newton's
+    method climbs to its root from any point on its left, and needs no safeguard.
+    """
+    t = np.log(np.maximum(slope, 1.0)) / rate
+    for _ in range(_MAX_NEWTON_STEPS):
+        falling = np.exp((rate - 1.0) * t)
+        total = slope + falling
+        step = (np.log(total) - rate * t) / (rate + (1.0 - rate) * falling / total)
+        t = t + step
+        if np.all(np.abs(step) <= 1e-8 * (1.0 + t)):
+            break
+    return t
+
+
+FAMILIES: dict[str, type[Family]] = {
+    family.name: family for family in (Gaussian, Binomial, Poisson, Gamma, Tweedie)
+}
+"""Every family by name; each can be built without arguments."""
+
+
+def get_family(family: str | Family, power: float = 1.5) -> Family:
+    """Return the family of that name (a family is returned as it is).
+
+    Parameters
+    ----------
+    family : str or Family
+        One of the names in ``FAMILIES``, or a family.
+    power : float
+        The variance power of the tweedie family, which alone uses it.
+    """
+    if isinstance(family, Family):
+        return family
+    if family not in FAMILIES:
+        raise ValueError(f"family={family!r} is not known; choose one of {', '.join(FAMILIES)}.")
+    return Tweedie(power) if family == Tweedie.name else FAMILIES[family]()

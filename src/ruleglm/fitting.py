@@ -1,0 +1,178 @@
+"""One fit from a table to an ensemble, without scikit-learn: bins, engine, column generation, refit.
+
+A gaussian target is centred and divided by its standard deviation inside the fit, so that a lambda means the
+same on every data set; the ensemble that comes out is in the target's own unit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ruleglm.binning import Binning, build_binning
+from ruleglm.dtypes import FloatArray
+from ruleglm.engines import LocalEngine
+from ruleglm.ensemble import RuleEnsemble
+from ruleglm.families import Family
+from ruleglm.frames import Table
+from ruleglm.linear import ScaledTerm, build_linear_terms
+from ruleglm.pricing import HistogramPricer, Penalty
+from ruleglm.solvers import Solution, refit, run_column_generation
+
+KEEP_ABOVE = 1e-5
+"""Coefficients (of the scaled problem) up to this size are no part of the model (paper, section 3.2)."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a fit needs to know besides the data; the estimators document each."""
+
+    penalty: Penalty
+    linear_terms: bool
+    bins: int
+    thresholds: Mapping[str, Sequence[float]] | None
+    min_level_share: float
+    debias: bool
+    tol: float
+    max_rounds: int
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fitted ensemble and the facts about its fit.
+
+    Attributes
+    ----------
+    ensemble : RuleEnsemble, its rules sorted by importance
+    supports : (n_linear_terms + n_rules,) float64, share of the rows where a term is at work
+    importances : (n_linear_terms + n_rules,) float64, ``|coefficient|`` times the term's standard deviation
+    solution : Solution, of the penalised problem
+    certificate : str, what was proved, in words
+    """
+
+    ensemble: RuleEnsemble
+    supports: FloatArray
+    importances: FloatArray
+    solution: Solution
+    certificate: str
+
+
+def fit_rules(
+    table: Table,
+    y: FloatArray,
+    family: Family,
+    settings: FitSettings,
+    *,
+    weights: FloatArray | None = None,
+    offset: FloatArray | None = None,
+) -> FitResult:
+    """Learn a rule model.
+
+    Parameters
+    ----------
+    table : Table
+    y : (n_rows,) float64, valid for the family
+    family : Family
+    settings : FitSettings
+    weights : (n_rows,) float64, all positive, or None for equal weights
+    offset : (n_rows,) float64 or None
+    """
+    shares = None if weights is None else weights / weights.sum()
+    binning = build_binning(
+        table,
+        bins=settings.bins,
+        thresholds=settings.thresholds,
+        sample_weight=weights,
+        min_level_share=settings.min_level_share,
+    )
+    linear = build_linear_terms(table, shares) if settings.linear_terms else []
+    shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
+    engine = LocalEngine(
+        binning.encode(table),
+        binning.n_bins,
+        y if unit == 1.0 and shift == 0.0 else (y - shift) / unit,
+        family,
+        weights=shares,
+        offset=None if offset is None else offset / unit,
+        linear=np.array([term.column(table) for term in linear]) if linear else None,
+        n_threads=settings.n_threads,
+    )
+    pricer = HistogramPricer(binning.features)
+    solution = run_column_generation(
+        engine,
+        pricer,
+        settings.penalty,
+        binning.degree,
+        tol=settings.tol,
+        max_rounds=settings.max_rounds,
+    )
+    coef = keep_support(engine, linear, solution.coef)
+    if settings.debias and len(coef) > 1:
+        coef = refit(engine, coef).coef
+    words = certificate_words(solution, pricer.describe())
+    return build_result(engine, binning, linear, coef, (shift, unit), solution, words)
+
+
+def target_scale(y: FloatArray, shares: FloatArray | None) -> tuple[float, float]:
+    """Return the weighted mean and standard deviation of the target (1 if it does not vary)."""
+    mean = float(np.average(y, weights=shares))
+    sd = float(np.sqrt(np.average((y - mean) ** 2, weights=shares)))
+    return mean, sd if sd > 1e-12 * max(1e-300, float(np.abs(y).max())) else 1.0
+
+
+def keep_support(engine: LocalEngine, linear: list[ScaledTerm], coef: FloatArray) -> FloatArray:
+    """Drop the columns whose coefficients are about zero; return the coefficients of the rest."""
+    kept = np.abs(coef) > KEEP_ABOVE
+    kept[0] = True
+    first = 1 + engine.n_linear
+    engine.keep_rules(np.flatnonzero(kept[first:]).tolist())
+    engine.keep_linear(np.flatnonzero(kept[1:first]).tolist())
+    linear[:] = [term for term, keep in zip(linear, kept[1:first], strict=True) if keep]
+    return coef[kept]
+
+
+def certificate_words(solution: Solution, searched: str) -> str:
+    """Say what the certificate proves."""
+    if solution.gap > 1:
+        return f"no useful bound among {searched}"
+    digits = f"{100 * solution.gap:.2g}" if solution.gap > 1e-6 else "0.0001"
+    return f"optimal to {digits} % among {searched}"
+
+
+def build_result(
+    engine: LocalEngine,
+    binning: Binning,
+    linear: list[ScaledTerm],
+    coef: FloatArray,
+    scale: tuple[float, float],
+    solution: Solution,
+    certificate: str,
+) -> FitResult:
+    """Put the engine's columns into an ensemble in the data's own names and units."""
+    shift, unit = scale
+    supports = engine.supports()
+    slopes = unit * coef[1 : 1 + len(linear)] * [term.scale for term in linear]
+    steps = unit * coef[1 + len(linear) :]
+    importances = np.abs(steps) * np.sqrt(supports * (1 - supports))
+    order = sorted(range(len(steps)), key=lambda k: (-importances[k], engine.rules[k]))
+    centers = np.array([term.center for term in linear])
+    ensemble = RuleEnsemble(
+        intercept=shift + unit * coef[0] - float(slopes @ centers),
+        rules=tuple(binning.to_rule(engine.rules[k]) for k in order),
+        coefficients=steps[order],
+        linear_terms=tuple(term.term for term in linear),
+        linear_coefficients=slopes,
+        family=engine.family,
+        names=binning.names,
+        kinds=binning.kinds,
+        orders=binning.orders,
+    )
+    spreads = np.abs(slopes) * [term.sd for term in linear]
+    return FitResult(
+        ensemble,
+        np.concatenate([np.ones(len(linear)), supports[order]]),
+        np.concatenate([spreads, importances[order]]),
+        solution,
+        certificate,
+    )

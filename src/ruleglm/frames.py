@@ -1,0 +1,250 @@
+"""Reads pandas, polars and pyarrow frames, arrays and lists into one table of columns.
+
+`read_table` is the only door through which data come in, in training and in prediction; what it
+returns holds plain NumPy arrays and Python values.
+"""
+
+import difflib
+import operator
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+from ruleglm.columns import (
+    Column,
+    Kind,
+    Level,
+    LevelColumn,
+    NumberColumn,
+    conform,
+    read_array,
+    read_series,
+)
+from ruleglm.dtypes import AnyArray, BoolArray, IntArray
+
+__all__ = ["Column", "Kind", "Level", "LevelColumn", "NumberColumn", "Table", "read_table"]
+
+Source: TypeAlias = tuple[list[str], list[Any], bool]
+"""Names, unread columns, and whether the columns came with names of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length, each with a name of its own.
+
+    Parameters
+    ----------
+    columns : tuple of NumberColumn or LevelColumn
+        At least one column.
+    """
+
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in their order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        first = self.columns[0]
+        return len(first.values) if isinstance(first, NumberColumn) else len(first.codes)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def column(self, name: str) -> Column:
+        """Return the column of a name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        NumberColumn or LevelColumn
+            The column.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column; the message gives names that look alike.
+        """
+        if name in self._position:
+            return self.columns[self._position[name]]
+        raise ValueError(f"There is no column {name!r}; {_near_names(name, self.names)}")
+
+    def take(self, rows: IntArray | BoolArray) -> "Table":
+        """Return the rows of a mask or of an index, in that order."""
+        return Table(tuple(column.take(rows) for column in self.columns))
+
+
+def read_table(
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    levels: Mapping[str, tuple[Level, ...]] | None = None,
+    categorical: Iterable[str | int] = (),
+) -> Table:
+    """Read data of any kind into a table.
+
+    Parameters
+    ----------
+    X : frame, array or list of rows
+        A pandas or polars frame, a pyarrow table, a two-dimensional array or a list of lists. The
+        columns of arrays and lists are called x0, x1 and so on. A `Table` is returned as it is.
+    names : sequence of str, optional
+        The columns wanted, in this order: frames are read by name and may hold more, arrays are
+        read by position and must hold as many.
+    kinds : mapping of str to {"number", "level", "ordered"}, optional
+        What columns must be, as in training.
+    levels : mapping of str to tuple, optional
+        Levels that come first in a column's codes; levels beyond them are appended.
+    categorical : iterable of str or int, optional
+        Names or positions of columns to read as levels though they hold numbers.
+
+    Returns
+    -------
+    Table
+        The columns, missing values marked in one way.
+
+    Raises
+    ------
+    TypeError
+        If a column is neither of numbers nor of levels.
+    ValueError
+        If the shape, the names or the kinds do not fit.
+    """
+    if isinstance(X, Table):
+        return X
+    found, columns, named = _open_source(X)
+    _check_unique(found)
+    if names is not None:
+        found, columns = _choose_columns(found, columns, list(names), named=named)
+    as_levels = _find_categorical(found, categorical)
+    kinds, levels = kinds or {}, levels or {}
+    read = (
+        _read_column(name, column, name in as_levels, kinds.get(name), levels.get(name))
+        for name, column in zip(found, columns, strict=True)
+    )
+    return Table(tuple(read))
+
+
+def _read_column(
+    name: str,
+    column: Any,
+    as_levels: bool,
+    kind: Kind | None,
+    levels: tuple[Level, ...] | None,
+) -> Column:
+    as_levels = as_levels or kind in ("level", "ordered")
+    reader = read_array if isinstance(column, np.ndarray) else read_series
+    try:
+        read = reader(name, column, as_levels=as_levels)
+    except TypeError:
+        if kind != "number":
+            raise
+        read = reader(name, column, as_levels=True)  # so that the odd value can be named below
+    if kind is None and levels is not None and isinstance(read, LevelColumn):
+        kind = "ordered" if read.ordered else "level"
+    return read if kind is None else conform(read, kind, levels)
+
+
+def _open_source(X: Any) -> Source:
+    """Return the names and the unread columns of any input."""
+    if nw.dependencies.is_pandas_dataframe(X):
+        names = [str(name) for name in X.columns]
+        columns = [X.iloc[:, position] for position in range(len(names))]
+    elif nw.dependencies.is_pyarrow_table(X):
+        names, columns = list(X.column_names), list(X.columns)
+    else:
+        frame = nw.from_native(X, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            raise TypeError("X is a lazy frame; bring its rows into memory, e.g. by X.collect()")
+        if not isinstance(frame, nw.DataFrame):
+            return _open_array(X)
+        names = list(frame.columns)
+        columns = [nw.to_native(frame.get_column(name)) for name in names]
+    _check_shape(len(X), len(names))
+    return names, columns, True
+
+
+def _open_array(X: Any) -> Source:
+    from sklearn.utils import check_array
+
+    if isinstance(X, (list, tuple)):
+        X = np.array(X, dtype=object)  # a list of rows may mix strings and numbers
+    elif isinstance(X, np.ma.MaskedArray):
+        masked, X = np.ma.getmaskarray(X), np.ma.getdata(X).astype(object)
+        X[masked] = None
+    array: AnyArray = check_array(X, dtype=None, ensure_all_finite=False)
+    names = [f"x{position}" for position in range(array.shape[1])]
+    return names, list(array.T), False
+
+
+def _check_shape(n_rows: int, n_columns: int) -> None:
+    """Refuse an empty frame in the words that scikit-learn has for arrays."""
+    for count, what in ((n_rows, "sample"), (n_columns, "feature")):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum of "
+                "1 is required."
+            )
+
+
+def _check_unique(names: list[str]) -> None:
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"{count} columns have the name {name!r}; rename all but one of them")
+
+
+def _choose_columns(
+    found: list[str], columns: list[Any], wanted: list[str], *, named: bool
+) -> tuple[list[str], list[Any]]:
+    if not named:
+        if len(found) != len(wanted):
+            raise ValueError(
+                f"X has {len(found)} features, but the model is expecting {len(wanted)} features "
+                "as input, in the order of its names"
+            )
+        return wanted, columns
+    position = {name: place for place, name in enumerate(found)}
+    absent = [name for name in wanted if name not in position]
+    if absent:
+        listed = ", ".join(repr(name) for name in absent)
+        raise ValueError(f"X lacks the columns {listed}; {_near_names(absent[0], found)}")
+    return wanted, [columns[position[name]] for name in wanted]
+
+
+def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set[str]:
+    if isinstance(categorical, str):
+        raise TypeError(f"`categorical` must be a list of columns; write [{categorical!r}]")
+    chosen = set()
+    for item in categorical:
+        if isinstance(item, str):
+            if item not in names:
+                raise ValueError(f"`categorical` names {item!r}; {_near_names(item, names)}")
+            chosen.add(item)
+            continue
+        place = operator.index(item)
+        if not 0 <= place < len(names):
+            raise ValueError(f"`categorical` gives column {place}, but X has {len(names)} columns")
+        chosen.add(names[place])
+    return chosen
+
+
+def _near_names(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        return "the nearest names are " + ", ".join(repr(other) for other in near)
+    shown = ", ".join(repr(other) for other in names[:5])
+    return f"the columns are {shown}" + (", ..." if len(names) > 5 else "")

@@ -1,0 +1,111 @@
+"""Joint histograms of bin codes, and their contraction to the values of conditions.
+
+One pass over the rows fills ``H[b1, .., bm] += value`` for a tuple of features; running sums along each
+axis then give the value of every conjunction of conditions on those features (design, section 3).
+"""
+
+import numpy as np
+
+from ruleglm.kernels.compile import kernel
+
+TILE = 2048
+"""Rows whose cell numbers are computed together; they stay in the first-level cache."""
+
+SMALL = 2048
+"""Up to this many cells a histogram is filled in four interleaved copies.
+
+Rows that hit the same cell one after the other (skewed features) would wait for each other's
+addition; with copies they do not.
+"""
+
+
+@kernel
+def fill_histograms(codes, tuples, n_bins, values, starts, out):
+    """Fill the joint histogram of each tuple of features for each row vector.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) uint8
+    tuples : (n_tuples, order) int64, feature numbers
+    n_bins : (n_features,) int64
+    values : (n_vectors, n_rows) float64
+    starts : (n_tuples + 1,) int64, where each histogram lies in ``out``
+    out : (n_vectors, starts[-1]) float64, OUT, added to
+    """
+    n_rows = codes.shape[1]
+    n_vectors = values.shape[0]
+    order = tuples.shape[1]
+    cells = np.empty(TILE, np.int32)
+    largest = 0
+    for t in range(tuples.shape[0]):
+        largest = max(largest, starts[t + 1] - starts[t])
+    copies = np.empty((n_vectors, 4, min(largest, SMALL)))
+    for t in range(tuples.shape[0]):
+        size = starts[t + 1] - starts[t]
+        small = size <= SMALL
+        if small:
+            copies[:, :, :size] = 0.0
+        for first in range(0, n_rows, TILE):
+            count = min(TILE, n_rows - first)
+            axis_codes = codes[tuples[t, 0], first : first + count]
+            for r in range(count):
+                cells[r] = axis_codes[r]
+            for axis in range(1, order):
+                width = np.int32(n_bins[tuples[t, axis]])
+                axis_codes = codes[tuples[t, axis], first : first + count]
+                for r in range(count):
+                    cells[r] = cells[r] * width + axis_codes[r]
+            for v in range(n_vectors):
+                row_values = values[v, first : first + count]
+                if small:
+                    copy_0, copy_1 = copies[v, 0], copies[v, 1]
+                    copy_2, copy_3 = copies[v, 2], copies[v, 3]
+                    quads = count // 4
+                    for q in range(quads):
+                        r = 4 * q
+                        copy_0[cells[r]] += row_values[r]
+                        copy_1[cells[r + 1]] += row_values[r + 1]
+                        copy_2[cells[r + 2]] += row_values[r + 2]
+                        copy_3[cells[r + 3]] += row_values[r + 3]
+                    for r in range(4 * quads, count):
+                        copy_0[cells[r]] += row_values[r]
+                else:
+                    whole = out[v, starts[t] : starts[t + 1]]
+                    for r in range(count):
+                        whole[cells[r]] += row_values[r]
+        if small:
+            for v in range(n_vectors):
+                whole = out[v, starts[t] : starts[t + 1]]
+                for c in range(size):
+                    whole[c] += (copies[v, 0, c] + copies[v, 1, c]) + (
+                        copies[v, 2, c] + copies[v, 3, c]
+                    )
+
+
+@kernel
+def contract_axis(histogram, lo, hi, negate, n_regular, out):
+    """Turn one axis of bins into an axis of conditions.
+
+    Parameters
+    ----------
+    histogram : (n_before, n_bins, n_after) float64
+    lo, hi : (n_conditions,) int64, the condition's bins, ends included
+    negate : (n_conditions,) bool, whether the condition is all regular bins but these
+    n_regular : int, bins before the reserved one for missing values
+    out : (n_before, n_conditions, n_after) float64, OUT
+    """
+    n_before, n_bins, n_after = histogram.shape
+    running = np.empty((n_bins + 1, n_after))
+    for i in range(n_before):
+        running[0] = 0.0
+        for b in range(n_bins):
+            for k in range(n_after):
+                running[b + 1, k] = running[b, k] + histogram[i, b, k]
+        for c in range(lo.shape[0]):
+            upper, lower = running[hi[c] + 1], running[lo[c]]
+            if negate[c]:
+                for k in range(n_after):
+                    out[i, c, k] = running[n_regular, k] - (upper[k] - lower[k])
+            else:
+                for k in range(n_after):
+                    out[i, c, k] = upper[k] - lower[k]

@@ -1,0 +1,52 @@
+"""The pricing problem: which rule outside the model would lower the objective most?
+
+With ``g_i = -s_i dloss/deta_i``, a rule ``a`` of degree ``d`` improves the model exactly if its reduced
+cost ``|sum_i g_i a_i| - (lambda_0 + lambda_1 d)`` is positive (paper, equation 7, with the sign turned).
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Protocol
+
+from ruleglm.binning import BinRule
+from ruleglm.engines.base import Engine
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The price of a rule: ``lambda_0 + lambda_1 * degree``; a linear term costs ``lambda_0``."""
+
+    lambda_0: float
+    lambda_1: float
+
+    def of(self, degree: int) -> float:
+        """Return the penalty on the coefficient of a rule with ``degree`` conditions."""
+        return self.lambda_0 + self.lambda_1 * degree
+
+
+@dataclass(frozen=True)
+class PricingResult:
+    """What a pricer found.
+
+    Attributes
+    ----------
+    rules : improving rules outside the model, best first
+    best : the largest reduced cost found, also over rules of the model
+    ratio_bound : no rule of the class has ``|sum g a| / lambda`` above this, infinity if unknown
+    complete : whether the whole class was searched
+    """
+
+    rules: list[BinRule]
+    best: float
+    ratio_bound: float
+    complete: bool
+
+
+class Pricer(Protocol):
+    """Finds rules with a positive reduced cost."""
+
+    def describe(self) -> str:
+        """Return the class of rules searched, in words."""
+
+    def price(self, engine: Engine, penalty: Penalty, held: Container[BinRule]) -> PricingResult:
+        """Search at the engine's current point; rules in ``held`` are not returned."""

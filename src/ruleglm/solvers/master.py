@@ -1,0 +1,157 @@
+"""The restricted problem: minimise loss plus weighted l1 norm over the columns that the engine holds.
+
+Proximal Newton: a quadratic model of the loss from the Gram matrix, minimised by coordinate descent with the
+intercept eliminated, then a line search. The rows are touched only for sums.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ruleglm import kernels
+from ruleglm.dtypes import FloatArray
+from ruleglm.engines.base import Engine
+
+MAX_NEWTON = 100
+MAX_SWEEPS = 2000
+ARMIJO = 1e-4
+HALVINGS = tuple(0.5**k for k in range(1, 25))
+REFIT_RIDGE = 1e-6
+"""Ridge on the mean loss in refits: coefficients stay finite when rules separate the classes."""
+
+
+@dataclass(frozen=True)
+class MasterState:
+    """A point of the restricted problem.
+
+    Attributes
+    ----------
+    coef : (1 + n_columns,) float64, intercept, linear terms, rules
+    objective : float, mean loss plus penalty
+    n_iter : int, Newton steps taken
+    """
+
+    coef: FloatArray
+    objective: float
+    n_iter: int
+
+
+def solve_master(
+    engine: Engine, penalties: FloatArray, coef: FloatArray, tol: float
+) -> MasterState:
+    """Minimise mean loss plus weighted l1 norm over the engine's columns, from ``coef``.
+
+    Parameters
+    ----------
+    engine : Engine, left standing at the solution
+    penalties : (n_columns,) float64, of the linear terms and rules
+    coef : (1 + n_columns,) float64, start
+    tol : float, stop when a Newton step promises less than this decrease of the objective
+    """
+
+    def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
+        return minimise_model(gram, score, penalties, coef, 0.01 * tol)
+
+    def price(coef: FloatArray) -> float:
+        return float(penalties @ np.abs(coef[1:]))
+
+    return minimise(engine, coef, tol, model, price)
+
+
+def refit(engine: Engine, coef: FloatArray, tol: float = 1e-10) -> MasterState:
+    """De-bias: minimise the loss alone over the engine's columns, from ``coef``.
+
+    A ridge of ``REFIT_RIDGE`` keeps coefficients finite where rules separate the classes, and single
+    where columns are collinear.
+    """
+    ridge = np.full(len(coef), REFIT_RIDGE)
+    ridge[0] = 0.0
+
+    def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
+        matrix = gram + np.diag(ridge)
+        matrix[0, 0] = max(matrix[0, 0], 1e-300)
+        return coef - linalg.solve(matrix, score + ridge * coef, assume_a="pos")
+
+    def price(coef: FloatArray) -> float:
+        return 0.5 * float(ridge @ coef**2)
+
+    return minimise(engine, coef, tol, model, price)
+
+
+def minimise(
+    engine: Engine,
+    coef: FloatArray,
+    tol: float,
+    model: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    price: Callable[[FloatArray], float],
+) -> MasterState:
+    """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model."""
+    coef = coef.copy()
+    loss = engine.set_coefficients(coef)
+    for iteration in range(1, MAX_NEWTON + 1):
+        score = engine.score()
+        target = model(engine.gram(), score, coef)
+        promise = float(score @ (target - coef)) + price(target) - price(coef)
+        if promise > -tol:
+            break
+        step, loss = search_line(engine, coef, target, price, loss, promise)
+        if step == 0.0:
+            break
+        coef = target if step == 1.0 else coef + step * (target - coef)
+    center(engine, coef)
+    loss = float(engine.losses((0.0,))[0])
+    return MasterState(coef, loss + price(coef), iteration)
+
+
+def minimise_model(
+    gram: FloatArray, score: FloatArray, penalties: FloatArray, coef: FloatArray, tol: float
+) -> FloatArray:
+    """Return the coefficients that minimise the quadratic model plus the weighted l1 norm."""
+    curvature = max(gram[0, 0], 1e-300)
+    cross = gram[0, 1:]
+    reduced = gram[1:, 1:] - np.outer(cross, cross / curvature)
+    gradient = score[1:] - cross * (score[0] / curvature)
+    target = coef.copy()
+    inner = coef[1:].copy()
+    if len(inner):
+        kernels.descend(reduced, gradient, penalties, tol, MAX_SWEEPS, inner)
+    target[1:] = inner
+    target[0] -= (score[0] + cross @ (inner - coef[1:])) / curvature
+    return target
+
+
+def search_line(
+    engine: Engine,
+    coef: FloatArray,
+    target: FloatArray,
+    price: Callable[[FloatArray], float],
+    loss: float,
+    promise: float,
+) -> tuple[float, float]:
+    """Move the engine towards ``target`` as far as the objective falls; return step and loss."""
+    objective = loss + price(coef)
+    delta = target - coef
+    engine.propose(delta)
+    for steps in ((1.0,), HALVINGS):
+        for step, new_loss in zip(steps, engine.losses(steps), strict=True):
+            new = new_loss + price(coef + step * delta)
+            if new <= objective + ARMIJO * step * promise:
+                engine.accept(step)
+                return step, float(new_loss)
+    return 0.0, loss
+
+
+def center(engine: Engine, coef: FloatArray) -> None:
+    """Move the intercept until the gradient adds up to nothing, as the certificate needs."""
+    unit = np.zeros(len(coef))
+    unit[0] = 1.0
+    for _ in range(5):
+        positive, negative = engine.gradient_masses()
+        if abs(positive - negative) <= 1e-14 * (positive + negative):
+            return
+        change = (negative - positive) / max(engine.hessian_sum(), 1e-300)
+        engine.propose(change * unit)
+        engine.accept(1.0)
+        coef[0] += change

@@ -1,0 +1,215 @@
+"""Chooses the thresholds of a column of numbers: few, round, and where the rows are.
+
+Quantiles alone collapse on columns in which one value is most of the rows, so a value that would
+fill a bin by itself gets a bin to itself, and only the values between are cut into equal shares.
+"""
+
+import math
+import sys
+from dataclasses import dataclass
+from decimal import Context, Decimal
+
+import numpy as np
+
+from ruleglm.dtypes import BoolArray, FloatArray, IntArray
+
+TIE = 1e-9
+"""Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
+
+_EXACT = Context(prec=1600)  # holds the sum of any two doubles
+_ROUNDED = tuple(Context(prec=digits) for digits in range(1, 18))
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """The distinct values of a column and their weights.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_distinct,), float64
+        The values, ascending; infinities are values, missing is none.
+    cumulative : ndarray of shape (n_distinct,), float64
+        Total weight of the rows up to and including each value.
+    """
+
+    values: FloatArray
+    cumulative: FloatArray
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weight of the rows of each value."""
+        return np.diff(self.cumulative, prepend=0.0)
+
+
+def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None) -> DistinctValues:
+    """Sort a column and add up the weight of each distinct value.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,), float64
+        The column; NaN says missing and is left out.
+    sample_weight : ndarray of shape (n_rows,), optional
+        Positive weights; 1 each if not given.
+
+    Returns
+    -------
+    DistinctValues
+        The same, bit for bit, for a row of weight 2 and for two rows.
+    """
+    if sample_weight is None:
+        ordered = np.sort(values)  # missing values come last
+        ordered = ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
+        last = _last_of_runs(ordered)
+        return DistinctValues(ordered[last], (last + 1).astype(np.float64))
+    order = np.argsort(values)
+    order = order[: len(order) - np.count_nonzero(np.isnan(values))]
+    ordered = values[order]
+    last = _last_of_runs(ordered)
+    return DistinctValues(ordered[last], np.cumsum(sample_weight[order])[last])
+
+
+def _last_of_runs(ordered: FloatArray) -> IntArray:
+    if len(ordered) == 0:
+        return np.zeros(0, dtype=np.int64)
+    return np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
+
+
+def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
+    """Choose at most ``bins - 1`` thresholds.
+
+    Parameters
+    ----------
+    distinct : DistinctValues
+        The values of a column.
+    bins : int
+        The most bins that the thresholds may make, at least 2.
+
+    Returns
+    -------
+    tuple of float
+        Thresholds, ascending and finite. Every bin ``low < x <= high`` between them holds values.
+    """
+    if len(distinct.values) <= bins:
+        cuts = list(range(len(distinct.values) - 1))
+    else:
+        cuts = _choose_cuts(distinct, bins)
+    values = distinct.values
+    between = (shortest_between(float(values[cut]), float(values[cut + 1])) for cut in cuts)
+    return tuple(threshold for threshold in between if threshold is not None)
+
+
+def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:
+    """Return positions of values after which a bin ends, ascending."""
+    cumulative = distinct.cumulative / distinct.cumulative[-1]
+    heavy = _find_heavy(np.diff(cumulative, prepend=0.0), bins)
+    starts, stops = _light_runs(heavy)
+    parts = _share_bins(cumulative, starts, stops, bins - int(np.count_nonzero(heavy)))
+    cuts = set(np.flatnonzero(heavy).tolist())
+    for start, stop, n_parts in zip(starts, stops, parts, strict=True):
+        cuts.update((start - 1, stop - 1))
+        cuts.update(_split_evenly(cumulative, start, stop, n_parts))
+    return sorted(cuts - {-1, len(heavy) - 1})
+
+
+def _find_heavy(shares: FloatArray, bins: int) -> BoolArray:
+    """Mark the values with a bin of their own; the lightest give theirs up if bins run short."""
+    heavy = shares * bins >= 1.0 - TIE
+    for position in np.flatnonzero(heavy)[np.argsort(shares[heavy], kind="stable")]:
+        if np.count_nonzero(heavy) + len(_light_runs(heavy)[0]) <= bins:
+            break
+        heavy[position] = False
+    return heavy
+
+
+def _light_runs(heavy: BoolArray) -> tuple[list[int], list[int]]:
+    """Return where the runs of values that are not heavy start and stop."""
+    edges = np.diff(np.concatenate(([False], ~heavy, [False])).astype(np.int8))
+    return np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist()
+
+
+def _share_bins(
+    cumulative: FloatArray, starts: list[int], stops: list[int], n_parts: int
+) -> list[int]:
+    """Give each run one part, then every further part to the run with most weight a part."""
+    shares = np.array(
+        [_upto(cumulative, b) - _upto(cumulative, a) for a, b in zip(starts, stops, strict=True)]
+    )
+    sizes = np.subtract(stops, starts)
+    if len(sizes) == 1:
+        return [min(n_parts, int(sizes[0]))]
+    parts = np.ones(len(starts), dtype=np.int64)
+    for _ in range(n_parts - len(starts)):
+        load = np.where(parts < sizes, shares / parts, 0.0)
+        if not load.any():
+            break
+        parts[np.argmax(load >= load.max() * (1.0 - TIE))] += 1
+    return parts.tolist()
+
+
+def _split_evenly(cumulative: FloatArray, start: int, stop: int, n_parts: int) -> list[int]:
+    """Cut the values ``start..stop-1`` into parts of about equal weight, none of them empty."""
+    cuts = []
+    end, first = float(cumulative[stop - 1]), start
+    for left in range(n_parts, 1, -1):
+        before = _upto(cumulative, first)
+        target = before + (end - before) / left
+        cut = int(np.searchsorted(cumulative[first:stop], target * (1.0 - TIE))) + first
+        if cut > first and target - cumulative[cut - 1] <= cumulative[cut] - target + TIE * target:
+            cut -= 1
+        cut = min(cut, stop - left)  # leave a value for each of the other parts
+        cuts.append(cut)
+        first = cut + 1
+    return cuts
+
+
+def _upto(cumulative: FloatArray, position: int) -> float:
+    """Return the weight of the values before a position."""
+    return float(cumulative[position - 1]) if position else 0.0
+
+
+def shortest_between(low: float, high: float) -> float | None:
+    """Return the shortest decimal strictly between two numbers.
+
+    Parameters
+    ----------
+    low, high : float
+        Neighbouring values of a column, ``low < high``; either may be infinite.
+
+    Returns
+    -------
+    float or None
+        A finite threshold with ``low <= threshold < high``: zero if it lies between, else the
+        decimal of fewest digits, of these the one nearest the middle, and `low` if no double lies
+        between.
+        None if `low` is minus infinity and no finite double is below `high`.
+
+    Examples
+    --------
+    >>> shortest_between(37, 38)
+    37.5
+    >>> shortest_between(0.299, 0.3171)
+    0.31
+    """
+    if low < 0.0 < high:
+        return 0.0
+    low, high = _make_finite(low, high)
+    if low == high:
+        return None if low < 0.0 else low
+    if math.nextafter(low, high) == high:
+        return low + 0.0  # never minus zero
+    middle = _EXACT.divide(_EXACT.add(Decimal(low), Decimal(high)), Decimal(2))
+    for context in _ROUNDED:
+        candidate = float(context.plus(middle))
+        if low < candidate < high:
+            return candidate
+    return float(middle)
+
+
+def _make_finite(low: float, high: float) -> tuple[float, float]:
+    """Replace an infinite neighbour by a number not far beyond the finite one."""
+    most = sys.float_info.max
+    if low == -math.inf:
+        return max(high - max(1.0, abs(high)), -most), high
+    if high == math.inf:
+        return low, min(low + max(1.0, abs(low)), most)
+    return low, high
