@@ -180,11 +180,19 @@ def _read_arrow(name: str, native: Any, *, as_levels: bool) -> Column:
     import pyarrow as pa
 
     if pa.types.is_dictionary(native.type):
-        array = pa.concat_arrays(native.unify_dictionaries().chunks)
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
-        ordered = bool(native.type.ordered)
-        return _given_levels(name, codes, array.dictionary.to_pylist(), ordered=ordered)
+        return _given_levels(name, *_open_dictionary(native), ordered=bool(native.type.ordered))
     return _read_generic(name, native, as_levels=as_levels)
+
+
+def _open_dictionary(native: Any) -> tuple[IntArray, list[Any]]:
+    """Return codes and values of a pyarrow dictionary; each chunk has values of its own."""
+    codes: list[IntArray] = []
+    values: list[Any] = []
+    for chunk in native.chunks:
+        indices = chunk.indices.cast("int64").fill_null(-1).to_numpy()
+        codes.append(np.where(indices < 0, -1, indices + len(values)))
+        values.extend(chunk.dictionary.to_pylist())
+    return np.concatenate(codes), values
 
 
 def _read_generic(name: str, native: Any, *, as_levels: bool) -> Column:
@@ -209,32 +217,33 @@ def _read_generic(name: str, native: Any, *, as_levels: bool) -> Column:
 
 
 def _read_objects(name: str, values: AnyArray, *, as_levels: bool) -> Column:
-    import pandas as pd
-
-    missing = pd.isna(values)
-    present = values[~missing] if missing.any() else values
-    types = set(map(type, present.tolist()))
-    if types and _all_of(types, _BOOLEAN):
+    try:
         codes, found = _factorize(values)
-        return _recode(name, codes, to_levels(name, found), (False, True))
+    except TypeError:  # something that cannot be hashed
+        raise _refuse_objects(name, values) from None
+    types = set(map(type, found))
+    if types and _all_of(types, _BOOLEAN):
+        types = set(map(type, values[codes >= 0]))  # True hides a 1 that comes after it
+        if _all_of(types, _BOOLEAN):
+            return _recode(name, codes, to_levels(name, found), (False, True))
     if _all_of(types, _NUMBER) and not as_levels:
-        return NumberColumn(name, _objects_to_numbers(name, values, missing))
+        return NumberColumn(name, _objects_to_numbers(name, codes, found))
     if _all_of(types, (str, *_BOOLEAN)) or (as_levels and _all_of(types, (str, *_NUMBER))):
-        return _sorted_levels(name, *_factorize(values))
-    raise _refuse_objects(name, present)
+        return _sorted_levels(name, codes, found)
+    raise _refuse_objects(name, found)
 
 
 def _all_of(types: set[type], wanted: tuple[type, ...]) -> bool:
     return all(issubclass(kind, wanted) for kind in types)
 
 
-def _objects_to_numbers(name: str, values: AnyArray, missing: BoolArray) -> FloatArray:
-    filled = np.where(missing, np.nan, values) if missing.any() else values
+def _objects_to_numbers(name: str, codes: IntArray, found: list[Any]) -> FloatArray:
     try:
-        return filled.astype(np.float64)
+        numbers = np.array([*found, np.nan], dtype=np.float64)
     except OverflowError as error:
-        message = f"Column {name!r} holds a number too large for a double; rescale the column"
+        message = f"Column {name!r} holds a number too large for a double; rescale the column."
         raise ValueError(message) from error
+    return numbers[codes]  # code -1 reads the last entry
 
 
 def _factorize(values: AnyArray) -> tuple[IntArray, list[Any]]:
@@ -245,22 +254,23 @@ def _factorize(values: AnyArray) -> tuple[IntArray, list[Any]]:
 
 
 def _factorize_series(native: Any) -> tuple[IntArray, list[Any]]:
-    """Return codes (-1 missing) and the distinct values, in order of appearance."""
+    """Return codes, -1 for missing, and the distinct values that they refer to."""
     if nw.dependencies.is_pandas_series(native):
         import pandas as pd
 
         codes, found = pd.factorize(native)
         return codes.astype(np.int64, copy=False), found.tolist()
     if nw.dependencies.is_pyarrow_chunked_array(native):
-        import pyarrow as pa
-
-        array = pa.concat_arrays(native.dictionary_encode().unify_dictionaries().chunks)
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
-        return codes, array.dictionary.to_pylist()
+        return _open_dictionary(native.dictionary_encode())
     series = nw.from_native(native, series_only=True)
-    if series.dtype == nw.String or series.null_count() == 0:
-        return _factorize(series.to_numpy())
-    return _factorize(np.array(series.to_list(), dtype=object))
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return _factorize(np.array(series.to_list(), dtype=object))
+    text = series.cast(nw.String())
+    found = text.drop_nulls().unique().to_list()
+    if not found:
+        return np.full(len(text), -1, dtype=np.int64), []
+    codes = text.replace_strict(found, list(range(len(found))), return_dtype=nw.Int64())
+    return codes.fill_null(-1).to_numpy().astype(np.int64, copy=False), found
 
 
 def to_levels(name: str, values: Iterable[Any]) -> list[Level | None]:
@@ -284,7 +294,7 @@ def _to_level(name: str, value: Any) -> Level | None:
         return None
     raise TypeError(
         f"Column {name!r} has the level {value!r} of type {type(value).__name__}; a level's "
-        "argument must be a string or a number: convert the column, e.g. with astype(str)"
+        "argument must be a string or a number: convert the column, e.g. with astype(str)."
     )
 
 
@@ -337,7 +347,7 @@ def _levels_to_numbers(column: LevelColumn) -> NumberColumn:
         elif code in used:
             raise ValueError(
                 f"Column {column.name!r} was a number in training and now holds the value "
-                f"{level!r}; convert it to numbers, with a missing value where there is none"
+                f"{level!r}; convert it to numbers, with a missing value where there is none."
             )
     return NumberColumn(column.name, values[column.codes])
 
@@ -345,20 +355,25 @@ def _levels_to_numbers(column: LevelColumn) -> NumberColumn:
 def _refuse_dtype(name: str, dtype: object) -> TypeError:
     return TypeError(
         f"Column {name!r} has the type {dtype}, which is neither a number nor a level; convert it "
-        "to a number (e.g. days since a date) or to strings, or leave the column out"
+        "to a number (e.g. days since a date) or to strings, or leave the column out."
     )
 
 
-def _refuse_objects(name: str, present: AnyArray) -> TypeError:
-    odd = next((value for value in present if not isinstance(value, (str, *_NUMBER))), None)
+def _refuse_objects(name: str, present: Iterable[Any]) -> TypeError:
+    import pandas as pd
+
+    present = list(present)
+    odd = next(
+        (v for v in present if not isinstance(v, (str, *_NUMBER)) and pd.isna(v) is not True), None
+    )
     if odd is not None:
         return TypeError(
             f"Column {name!r} holds {odd!r} of type {type(odd).__name__}; each value's argument "
-            "must be a string or a number: convert the column, or leave it out"
+            "must be a string or a number: convert the column, or leave it out."
         )
     text = next(value for value in present if isinstance(value, str))
     number = next(value for value in present if not isinstance(value, str))
     return TypeError(
         f"Column {name!r} mixes the string {text!r} with {number!r}; each column's argument must "
-        "be a string or a number throughout: convert it with astype(str) or astype(float)"
+        "be a string or a number throughout: convert it with astype(str) or astype(float)."
     )

@@ -19,7 +19,7 @@ from ruleglm.checks import check_offset, check_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import FitSettings, fit_rules
-from ruleglm.frames import read_table
+from ruleglm.frames import Table, read_table
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.pricing import Penalty
@@ -109,6 +109,11 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> FitSettings:
         lambda_1 = LAMBDA_RATIO * self.lambda_0 if self.lambda_1 is None else self.lambda_1
+        if self.lambda_0 + lambda_1 == 0:
+            raise ValueError(
+                "`lambda_0` and `lambda_1` are both 0, so that rules cost nothing; "
+                "give one of them a small positive value, for example lambda_0=1e-4"
+            )
         return FitSettings(
             penalty=Penalty(float(self.lambda_0), float(lambda_1)),
             linear_terms=self.linear_terms,
@@ -121,18 +126,22 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
             n_threads=effective_n_jobs(self.n_jobs),
         )
 
+    def _read(self, X: Any) -> Table:
+        """Check the parameters and read the rows, before anything long begins."""
+        self._validate_params()
+        table = read_table(X, categorical=() if self.categorical is None else self.categorical)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        return table
+
     def _fit(
         self,
-        X: Any,
+        table: Table,
         y: FloatArray,
         family: Family,
         sample_weight: Any,
         offset: FloatArray | None,
     ) -> Self:
-        """Fit on checked targets; ``X`` and the weights are as the user gave them."""
-        self._validate_params()
-        table = read_table(X, categorical=() if self.categorical is None else self.categorical)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        """Fit on checked targets; the weights are as the user gave them."""
         if len(y) != table.n_rows:
             raise ValueError(f"X has {table.n_rows} rows, but y has {len(y)}")
         weights = check_weights(sample_weight, table.n_rows)
@@ -181,6 +190,8 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
     def _linear_predictor(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
         check_is_fitted(self, "ensemble_")
         ensemble = self.ensemble_
+        if isinstance(X, (list, tuple, np.ndarray)) and np.ndim(X) < 2:
+            read_table(X)  # says how to reshape
         validate_data(self, X, reset=False, skip_check_array=True)
         table = ensemble.read(X)
         total = check_offset(offset, exposure, ensemble.family, table.n_rows)
@@ -252,13 +263,14 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]
         offset : array-like of shape (n,), default=None
             Added to the log-odds of each row, in the fit and (to be given again) in prediction.
         """
+        table = self._read(X)
         labels = column_or_1d(check_labels(y), warn=True)
         check_classification_targets(labels)
         self.classes_, encoded = np.unique(labels, return_inverse=True)
         check_two_classes(labels, self.classes_)
         family = get_family("binomial")
         shift = check_offset(offset, None, family, len(labels))
-        return self._fit(X, encoded.astype(np.float64), family, sample_weight, shift)
+        return self._fit(table, encoded.astype(np.float64), family, sample_weight, shift)
 
     def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
         """Return the log-odds of the second class in each row."""
@@ -365,11 +377,11 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]
         exposure : array-like of shape (n,), default=None
             Multiplies the mean of each row (time at risk, number insured); for log links.
         """
-        self._validate_params()
+        table = self._read(X)
         target = check_target(y)
         family = get_family(self.family, self.power)
         shift = check_offset(offset, exposure, family, len(target))
-        return self._fit(X, target, family, sample_weight, shift)
+        return self._fit(table, target, family, sample_weight, shift)
 
     def predict(
         self, X: Any, *, offset: ArrayLike | None = None, exposure: ArrayLike | None = None
@@ -398,10 +410,12 @@ def check_labels(y: Any) -> Any:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     values = np.asarray(y)
-    missing = values != values
-    if np.any(missing):
-        row = int(np.flatnonzero(np.ravel(missing))[0])
-        raise ValueError(f"y is missing (NaN) in row {row}; drop the rows whose class is not known")
+    known = np.isfinite(values) if values.dtype.kind == "f" else values == values
+    if not np.all(known):
+        row = int(np.flatnonzero(~np.ravel(known))[0])
+        raise ValueError(
+            f"y is {np.ravel(values)[row]} in row {row}; drop the rows whose class is not known"
+        )
     return y
 
 

@@ -132,8 +132,8 @@ class Binomial(Family):
 
     def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         surprise = np.log1p(np.exp(-np.abs(eta)))
-        surprise = surprise + y * np.maximum(-eta, 0.0) + (1.0 - y) * np.maximum(eta, 0.0)
-        return np.maximum(surprise + _negative_entropy(y, 1.0 - y), 0.0)
+        surprise = surprise + (np.maximum(eta, 0.0) - y * eta)
+        return np.maximum(surprise + _label_entropy(y), 0.0)
 
     def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         tail = np.exp(-np.abs(eta))
@@ -149,7 +149,7 @@ class Binomial(Family):
         failure = (1.0 - y) - v
         inside = (success >= 0.0) & (failure >= 0.0)
         value = _negative_entropy(np.where(inside, success, 0.0), np.where(inside, failure, 0.0))
-        return np.where(inside, value - _negative_entropy(y, 1.0 - y), np.inf)
+        return np.where(inside, value - _label_entropy(y), np.inf)
 
     def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
         y, weights, offset = np.broadcast_arrays(y, weights, offset)
@@ -318,6 +318,12 @@ class Tweedie(LogFamily):
 def _negative_entropy(success: FloatArray, failure: FloatArray) -> FloatArray:
     """``p log p + q log q``, where 0 log 0 is 0."""
     return np.asarray(xlogy(success, success) + xlogy(failure, failure))
+
+
+def _label_entropy(y: FloatArray) -> FloatArray | float:
+    """``y log y + (1 - y) log (1 - y)``, without a logarithm where all labels are 0 or 1."""
+    certain = (y == 0.0) | (y == 1.0)
+    return 0.0 if certain.all() else _negative_entropy(y, 1.0 - y)
 
 
 def _integrated_log(x: FloatArray) -> FloatArray:

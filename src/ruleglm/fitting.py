@@ -103,12 +103,12 @@ def fit_rules(
         engine,
         pricer,
         settings.penalty,
-        binning.degree,
         tol=settings.tol,
         max_rounds=settings.max_rounds,
     )
     coef = keep_support(engine, linear, solution.coef)
     if settings.debias and len(coef) > 1:
+        engine.set_coefficients(coef)
         coef = refit(engine, coef).coef
     words = certificate_words(solution, pricer.describe())
     return build_result(engine, binning, linear, coef, (shift, unit), solution, words)

@@ -80,7 +80,7 @@ class Table:
         """
         if name in self._position:
             return self.columns[self._position[name]]
-        raise ValueError(f"There is no column {name!r}; {_near_names(name, self.names)}")
+        raise ValueError(f"There is no column {name!r}; {_near_names(name, self.names)}.")
 
     def take(self, rows: IntArray | BoolArray) -> "Table":
         """Return the rows of a mask or of an index, in that order."""
@@ -169,7 +169,7 @@ def _open_source(X: Any) -> Source:
     else:
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
-            raise TypeError("X is a lazy frame; bring its rows into memory, e.g. by X.collect()")
+            raise TypeError("X is a lazy frame; bring its rows into memory, e.g. by X.collect().")
         if not isinstance(frame, nw.DataFrame):
             return _open_array(X)
         names = list(frame.columns)
@@ -204,7 +204,7 @@ def _check_shape(n_rows: int, n_columns: int) -> None:
 def _check_unique(names: list[str]) -> None:
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
-        raise ValueError(f"{count} columns have the name {name!r}; rename all but one of them")
+        raise ValueError(f"{count} columns have the name {name!r}; rename all but one of them.")
 
 
 def _choose_columns(
@@ -214,30 +214,30 @@ def _choose_columns(
         if len(found) != len(wanted):
             raise ValueError(
                 f"X has {len(found)} features, but the model is expecting {len(wanted)} features "
-                "as input, in the order of its names"
+                "as input, in the order of its names."
             )
         return wanted, columns
     position = {name: place for place, name in enumerate(found)}
     absent = [name for name in wanted if name not in position]
     if absent:
         listed = ", ".join(repr(name) for name in absent)
-        raise ValueError(f"X lacks the columns {listed}; {_near_names(absent[0], found)}")
+        raise ValueError(f"X lacks the columns {listed}; {_near_names(absent[0], found)}.")
     return wanted, [columns[position[name]] for name in wanted]
 
 
 def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set[str]:
     if isinstance(categorical, str):
-        raise TypeError(f"`categorical` must be a list of columns; write [{categorical!r}]")
+        raise TypeError(f"`categorical` must be a list of columns; write [{categorical!r}].")
     chosen = set()
     for item in categorical:
         if isinstance(item, str):
             if item not in names:
-                raise ValueError(f"`categorical` names {item!r}; {_near_names(item, names)}")
+                raise ValueError(f"`categorical` names {item!r}; {_near_names(item, names)}.")
             chosen.add(item)
             continue
         place = operator.index(item)
         if not 0 <= place < len(names):
-            raise ValueError(f"`categorical` gives column {place}, but X has {len(names)} columns")
+            raise ValueError(f"`categorical` gives column {place}, but X has {len(names)} columns.")
         chosen.add(names[place])
     return chosen
 

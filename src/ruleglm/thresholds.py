@@ -187,7 +187,7 @@ def shortest_between(low: float, high: float) -> float | None:
     --------
     >>> shortest_between(37, 38)
     37.5
-    >>> shortest_between(0.299, 0.3171)
+    >>> shortest_between(0.301, 0.3171)
     0.31
     """
     if low < 0.0 < high:

@@ -57,9 +57,14 @@ class Engine(Protocol):
     n_bins: IntArray
     n_linear: int
     rules: list[BinRule]
+    degrees: list[int]
 
-    def add_rules(self, rules: Sequence[BinRule]) -> None:
-        """Append columns for ``rules``; their coefficients start at zero."""
+    def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
+        """Append columns for ``rules``, with coefficients of zero; return how many were added.
+
+        A rule that covers the same rows as one held, or just the others, is left out unless its degree is
+        smaller: with the intercept the two columns are collinear.
+        """
 
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""
@@ -86,7 +91,13 @@ class Engine(Protocol):
         """Return the derivative of the mean loss by each coefficient."""
 
     def gram(self) -> FloatArray:
-        """Return the second derivatives of the mean loss by the coefficients."""
+        """Return the second derivatives of the mean loss at the point of the last refresh.
+
+        Columns added since are filled in with the same row weights, so the matrix belongs to one point.
+        """
+
+    def refresh(self) -> bool:
+        """Move the second derivatives to where the model stands; False if that changes nothing."""
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""

@@ -12,7 +12,16 @@ import numpy as np
 
 from ruleglm import kernels
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import MAX_BINS, SUM_DTYPE, WORD_DTYPE, CodeArray, FloatArray, IntArray, WordArray
+from ruleglm.dtypes import (
+    MAX_BINS,
+    SUM_DTYPE,
+    WORD_DTYPE,
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+)
 from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
 from ruleglm.families import Family
 
@@ -60,6 +69,8 @@ class LocalEngine:
         self.linear = np.empty((0, self.n_rows)) if linear is None else linear
         self.n_linear = len(self.linear)
         self.rules: list[BinRule] = []
+        self.degrees: list[int] = []
+        self._smallest_degree: dict[bytes, int] = {}
         self._y = y
         self._weights = weights
         self._offset = offset
@@ -71,6 +82,7 @@ class LocalEngine:
         self._direction = np.zeros(self.n_rows)
         self._gradient: FloatArray | None = None
         self._hessian: FloatArray | None = None
+        self._frozen = np.empty(0)
 
     @property
     def _n_words(self) -> int:
@@ -78,21 +90,33 @@ class LocalEngine:
 
     # --- the columns of the model
 
-    def add_rules(self, rules: Sequence[BinRule]) -> None:
-        """Append columns for ``rules``; their coefficients start at zero."""
-        new = evaluate(self.codes, rules)
-        if self.family.constant_hessian:
-            self._extend_gram(new)
-        self._columns = np.concatenate([self._columns, new])
-        self.rules.extend(rules)
+    def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
+        """Append columns for the rules that cover rows as none held does; return their number."""
+        columns = evaluate(self.codes, rules)
+        chosen = []
+        for k, (words, degree) in enumerate(zip(columns, degrees, strict=True)):
+            key = self._coverage(words)
+            if degree < self._smallest_degree.get(key, degree + 1):
+                self._smallest_degree[key] = degree
+                chosen.append(k)
+        self._columns = np.concatenate([self._columns, columns[chosen]])
+        self.rules.extend(rules[k] for k in chosen)
+        self.degrees.extend(degrees[k] for k in chosen)
+        return len(chosen)
 
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""
         self._columns = np.ascontiguousarray(self._columns[list(positions)])
         self.rules = [self.rules[k] for k in positions]
+        self.degrees = [self.degrees[k] for k in positions]
+        self._smallest_degree = {}
+        for words, degree in zip(self._columns, self.degrees, strict=True):
+            key = self._coverage(words)
+            self._smallest_degree[key] = min(degree, self._smallest_degree.get(key, degree))
         if self._gram is not None:
             first = 1 + self.n_linear
             kept = np.concatenate([np.arange(first), first + np.asarray(positions, np.int64)])
+            kept = kept[kept < len(self._gram)]
             self._gram = np.ascontiguousarray(self._gram[np.ix_(kept, kept)])
 
     def keep_linear(self, positions: Sequence[int]) -> None:
@@ -146,17 +170,19 @@ class LocalEngine:
         return np.concatenate([*sums, self._sum_columns(self._columns, gradient)])
 
     def gram(self) -> FloatArray:
-        """Return the second derivatives of the mean loss by the coefficients."""
-        if self.family.constant_hessian:
-            if self._gram is None:
-                self._extend_gram(np.empty((0, self._n_words), WORD_DTYPE))
-            assert self._gram is not None
-            return self._gram
-        weights = self._hessian_rows()
-        gram = self._dense_gram(weights, self._columns)
-        first = 1 + self.n_linear
-        gram[first:, first:] = self._weighted_gram(self._columns, weights)
-        return gram
+        """Return the second derivatives of the mean loss at the point of the last refresh."""
+        if self._gram is None:
+            self._frozen = self._hessian_rows()
+            self._gram = np.empty((0, 0))
+        self._gram = self._extended_gram(self._gram)
+        return self._gram
+
+    def refresh(self) -> bool:
+        """Move the second derivatives to where the model stands; False if that changes nothing."""
+        if self.family.constant_hessian or self._frozen is self._hessian_rows():
+            return False
+        self._gram = None
+        return True
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
@@ -165,9 +191,8 @@ class LocalEngine:
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
         gradient = self._gradient_rows()
-        positive = sum(float(np.maximum(gradient[rows], 0.0).sum()) for rows in self._blocks())
-        negative = sum(float(np.maximum(-gradient[rows], 0.0).sum()) for rows in self._blocks())
-        return positive, negative
+        total, size = float(gradient.sum()), float(sum(np.abs(gradient[r]).sum() for r in self._blocks()))
+        return (size + total) / 2, (size - total) / 2
 
     def dual_value(self, positive_scale: float, negative_scale: float) -> float:
         """Return the dual objective at the scaled gradient; see the protocol."""
@@ -195,7 +220,7 @@ class LocalEngine:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
         codes, values = self.codes, self._row_vectors(vectors)
         if within:
-            rows = unpack(evaluate(codes, [within])[0], self.n_rows)
+            rows = unpack_column(evaluate(codes, [within])[0], self.n_rows)
             codes = np.ascontiguousarray(codes[:, rows])
             values = np.ascontiguousarray(values[:, rows])
         starts = histogram_starts(tuples, self.n_bins)
@@ -216,6 +241,13 @@ class LocalEngine:
         return JointHistograms(tuples, self.n_bins, starts, out)
 
     # --- inside
+
+    def _coverage(self, words: WordArray) -> bytes:
+        """Name the rows that a column covers, the same for the rows that it does not."""
+        if words[0] & np.uint64(1):
+            words = ~words
+            words[-1] &= ~np.uint64(0) >> np.uint64(-self.n_rows % 64)
+        return words.tobytes()
 
     def _forget(self) -> None:
         self._gradient = self._hessian = None
@@ -306,44 +338,53 @@ class LocalEngine:
 
         return np.sum(self._map(total, cut(self.n_rows, self._parts(work), 64), work), axis=0)
 
-    def _weighted_gram(self, columns: WordArray, weights: FloatArray) -> FloatArray:
-        work = self.n_rows * len(columns) ** 2 // 8
+    def _extended_gram(self, gram: FloatArray) -> FloatArray:
+        """Add the columns that ``gram`` lacks, weighted as the columns that it has."""
+        first, size = 1 + self.n_linear, 1 + self.n_linear + len(self._columns)
+        if len(gram) == size:
+            return gram
+        n_old = max(0, len(gram) - first)
+        whole = np.zeros((size, size))
+        if len(gram):
+            whole[: len(gram), : len(gram)] = gram
+        else:
+            self._fill_linear_gram(whole)
+        block = self._rules_gram(n_old)
+        new = slice(first + n_old, size)
+        whole[new, 0] = whole[0, new] = np.diagonal(block, n_old)
+        for j, values in enumerate(self.linear):
+            sums = self._sum_columns(self._columns[n_old:], values * self._frozen)
+            whole[new, 1 + j] = whole[1 + j, new] = sums
+        corner = block[:, n_old:]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        whole[new, first:] = block
+        whole[first:, new] = block.T
+        return whole
+
+    def _fill_linear_gram(self, out: FloatArray) -> None:
+        """Fill the block of the intercept and the linear terms."""
+        first = 1 + self.n_linear
+        weighted = self.linear * self._frozen
+        out[0, 0] = self._frozen.sum()
+        out[0, 1:first] = out[1:first, 0] = weighted.sum(axis=1)
+        out[1:first, 1:first] = weighted @ self.linear.T
+
+    def _rules_gram(self, n_old: int) -> FloatArray:
+        """Return the shared weights of the columns from ``n_old`` on with all up to themselves."""
+        columns = self._columns
+        shape = len(columns) - n_old, len(columns)
+        if self.family.constant_hessian and self._weights is None:
+            block = np.empty(shape)
+            kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
+            return block / self.n_rows
+        work = self.n_rows * shape[0] * shape[1] // 8
 
         def total(rows: slice) -> FloatArray:
-            out = np.empty((len(columns), len(columns)))
-            kernels.weighted_gram(columns, weights, rows.start, rows.stop, out)
+            out = np.empty(shape)
+            kernels.weighted_gram(columns, self._frozen, n_old, rows.start, rows.stop, out)
             return out
 
         return np.sum(self._map(total, cut(self.n_rows, self._parts(work), 64), work), axis=0)
-
-    def _dense_gram(self, weights: FloatArray, columns: WordArray) -> FloatArray:
-        """Gram matrix of all columns with the intercept and linear ones; the rules' block is empty."""
-        first = 1 + self.n_linear
-        gram = np.zeros((first + len(columns), first + len(columns)))
-        for j in range(first):
-            values = weights if j == 0 else weights * self.linear[j - 1]
-            gram[j, 0] = gram[0, j] = values.sum()
-            gram[j, 1:first] = gram[1:first, j] = self.linear @ values
-            gram[j, first:] = gram[first:, j] = self._sum_columns(columns, values)
-        return gram
-
-    def _extend_gram(self, new: WordArray) -> None:
-        """Add ``new`` columns to the Gram matrix of a family whose Hessian never changes."""
-        columns = np.concatenate([self._columns, new])
-        weights = self._hessian_rows()
-        gram = self._dense_gram(weights, columns)
-        first, last = 1 + self.n_linear, 1 + self.n_linear + len(self._columns)
-        if self._gram is not None:
-            gram[first:last, first:last] = self._gram[first:, first:]
-        if self._weights is None:
-            block = np.empty((len(new), len(columns)))
-            kernels.count_gram(new, columns, block)
-            block *= weights[0]
-        else:
-            block = self._weighted_gram(columns, weights)[len(self._columns) :]
-        gram[last:, first:] = block
-        gram[first:, last:] = block.T
-        self._gram = gram
 
 
 def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
@@ -363,7 +404,7 @@ def mask_table(mask: int) -> CodeArray:
     return np.unpackbits(packed, bitorder="little")
 
 
-def unpack(words: WordArray, n_rows: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def unpack_column(words: WordArray, n_rows: int) -> BoolArray:
     """Unpack one column of bits into a row mask."""
     return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_rows).view(np.bool_)
 

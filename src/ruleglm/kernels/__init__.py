@@ -9,6 +9,7 @@ from ruleglm.kernels.columns import (
     count_gram,
     evaluate_rules,
     sum_columns,
+    unpack_words,
     weighted_gram,
 )
 from ruleglm.kernels.descent import descend
@@ -19,6 +20,7 @@ KERNELS = (
     contract_axis,
     evaluate_rules,
     count_gram,
+    unpack_words,
     weighted_gram,
     sum_columns,
     add_columns,
@@ -34,5 +36,6 @@ __all__ = [
     "evaluate_rules",
     "fill_histograms",
     "sum_columns",
+    "unpack_words",
     "weighted_gram",
 ]

@@ -1,7 +1,8 @@
 """Columns of rules as packed bits, and the sums over rows that the master problem needs.
 
 A column is ``ceil(n / 64)`` words, the first row in the least significant bit; bits past the last row
-are zero.
+are zero. Loops over exactly 64 rows test a word against constant masks, which the compiler turns
+into vector blends; the last, shorter word has a loop of its own.
 """
 
 import numpy as np
@@ -69,54 +70,78 @@ def count_gram(left, right, out):
 
 
 @kernel
-def weighted_gram(columns, row_weights, begin, end, out):
-    """Add up the row weights that each pair of columns shares, over some of the rows.
+def unpack_words(columns, row_weights, begin, end, plain, weighted):
+    """Unpack rows ``begin`` to ``end`` of the columns, as they are and times the row weights.
 
     Parameters
     ----------
     columns : (n_columns, n_words) uint64
     row_weights : (n_rows,) float64
-    begin, end : int, the rows to add up
-    out : (n_columns, n_columns) float64, OUT, symmetric
+    begin, end : int, at most PANEL rows; multiples of 64, but ``end`` may be the last row
+    plain, weighted : (at least n_columns, PANEL) float64, OUT; zero past ``end``
+    """
+    one = np.int64(1)
+    count = end - begin
+    for a in range(columns.shape[0]):
+        for base in range(0, PANEL, 64):
+            word = np.int64(0)
+            if base < count:
+                word = np.int64(columns[a, (begin + base) >> 6])
+            for r in range(64):
+                plain[a, base + r] = 1.0 if (word & (one << np.int64(r))) != 0 else 0.0
+        for r in range(count):
+            weighted[a, r] = plain[a, r] * row_weights[begin + r]
+        weighted[a, count:] = 0.0
+
+
+@kernel
+def weighted_gram(columns, row_weights, n_old, begin, end, out):
+    """Add up the row weights that pairs of columns share, over some of the rows.
+
+    Blocks of two by four columns keep eight sums in registers; the panels are padded with empty columns
+    so that no block is cut.
+
+    Parameters
+    ----------
+    columns : (n_columns, n_words) uint64
+    row_weights : (n_rows,) float64
+    n_old : int, columns before it are only paired with those from it on
+    begin, end : int, the rows to add up; ``begin`` is a multiple of 64
+    out : (n_columns - n_old, n_columns) float64, OUT; entries right of the diagonal mean nothing
     """
     n_columns = columns.shape[0]
-    plain = np.empty((n_columns, PANEL))
-    weighted = np.empty((n_columns, PANEL))
-    out[:, :] = 0.0
+    plain = np.zeros((n_columns + 4, PANEL))
+    weighted = np.zeros((n_columns + 4, PANEL))
+    sums = np.zeros((n_columns - n_old + 1, n_columns + 4))
     for first in range(begin, end, PANEL):
-        count = min(PANEL, end - first)
-        plain[:, count:] = 0.0
-        weighted[:, count:] = 0.0
-        for a in range(n_columns):
-            for r in range(count):
-                word = columns[a, (first + r) >> 6]
-                bit = (word >> np.uint64((first + r) & 63)) & np.uint64(1)
-                plain[a, r] = np.float64(bit)
-                weighted[a, r] = np.float64(bit) * row_weights[first + r]
-        for a in range(n_columns):
-            mine = weighted[a]
-            quads = (a + 1) // 4
-            for q in range(quads):
-                b = 4 * q
-                sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        unpack_words(columns, row_weights, first, min(first + PANEL, end), plain, weighted)
+        for a in range(n_old, n_columns, 2):
+            left_0, left_1 = weighted[a], weighted[a + 1]
+            row_0, row_1 = sums[a - n_old], sums[a - n_old + 1]
+            for b in range(0, a + 2, 4):
+                right_0, right_1 = plain[b], plain[b + 1]
+                right_2, right_3 = plain[b + 2], plain[b + 3]
+                s_0, s_1, s_2, s_3 = 0.0, 0.0, 0.0, 0.0
+                t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
                 for r in range(PANEL):
-                    x = mine[r]
-                    sum_0 += x * plain[b, r]
-                    sum_1 += x * plain[b + 1, r]
-                    sum_2 += x * plain[b + 2, r]
-                    sum_3 += x * plain[b + 3, r]
-                out[a, b] += sum_0
-                out[a, b + 1] += sum_1
-                out[a, b + 2] += sum_2
-                out[a, b + 3] += sum_3
-            for b in range(4 * quads, a + 1):
-                sum_0 = 0.0
-                for r in range(PANEL):
-                    sum_0 += mine[r] * plain[b, r]
-                out[a, b] += sum_0
-    for a in range(n_columns):
-        for b in range(a):
-            out[b, a] = out[a, b]
+                    x, y = left_0[r], left_1[r]
+                    s_0 += x * right_0[r]
+                    s_1 += x * right_1[r]
+                    s_2 += x * right_2[r]
+                    s_3 += x * right_3[r]
+                    t_0 += y * right_0[r]
+                    t_1 += y * right_1[r]
+                    t_2 += y * right_2[r]
+                    t_3 += y * right_3[r]
+                row_0[b] += s_0
+                row_0[b + 1] += s_1
+                row_0[b + 2] += s_2
+                row_0[b + 3] += s_3
+                row_1[b] += t_0
+                row_1[b + 1] += t_1
+                row_1[b + 2] += t_2
+                row_1[b + 3] += t_3
+    out[:, :] = sums[: n_columns - n_old, :n_columns]
 
 
 @kernel
@@ -130,17 +155,21 @@ def sum_columns(columns, values, begin, end, out):
     begin, end : int, the rows to add up; ``begin`` is a multiple of 64
     out : (n_columns,) float64, OUT
     """
-    for a in range(columns.shape[0]):
-        total = 0.0
-        for w in range(begin >> 6, (end + 63) >> 6):
-            word = columns[a, w]
-            if word == np.uint64(0):
-                continue
-            first = 64 * w
-            for r in range(min(64, end - first)):
-                bit = (word >> np.uint64(r)) & np.uint64(1)
-                total += np.float64(bit) * values[first + r]
-        out[a] = total
+    one = np.int64(1)
+    out[:] = 0.0
+    for first in range(begin, end, 64):
+        count = min(64, end - first)
+        row_values = values[first : first + count]
+        for a in range(columns.shape[0]):
+            word = np.int64(columns[a, first >> 6])
+            total = 0.0
+            if count == 64:
+                for r in range(64):
+                    total += row_values[r] if (word & (one << np.int64(r))) != 0 else 0.0
+            else:
+                for r in range(count):
+                    total += row_values[r] if (word & (one << np.int64(r))) != 0 else 0.0
+            out[a] += total
 
 
 @kernel
@@ -154,14 +183,18 @@ def add_columns(columns, coefficients, begin, end, out):
     begin, end : int, the rows to change; ``begin`` is a multiple of 64
     out : (n_rows,) float64, OUT, added to
     """
-    for w in range(begin >> 6, (end + 63) >> 6):
-        first = 64 * w
+    one = np.int64(1)
+    for first in range(begin, end, 64):
         count = min(64, end - first)
+        rows = out[first : first + count]
         for a in range(columns.shape[0]):
-            word = columns[a, w]
+            word = np.int64(columns[a, first >> 6])
             coefficient = coefficients[a]
-            if word == np.uint64(0) or coefficient == 0.0:
+            if word == 0 or coefficient == 0.0:
                 continue
-            for r in range(count):
-                bit = (word >> np.uint64(r)) & np.uint64(1)
-                out[first + r] += np.float64(bit) * coefficient
+            if count == 64:
+                for r in range(64):
+                    rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0
+            else:
+                for r in range(count):
+                    rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0

@@ -18,7 +18,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def announce_compilation(kernels: Iterable[Any]) -> None:
     """Say on standard error that the first call will compile, if this machine has no cache yet."""
-    if any(_is_cold(one) for one in kernels):
+    if all(_is_cold(one) for one in kernels):
         sys.stderr.write("ruleglm: compiling its kernels, once on this machine (some seconds)\n")
         sys.stderr.flush()
 

@@ -10,8 +10,8 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Penalty, PricingResult
 
-SLACK = 1e-9
-"""A reduced cost below this share of the penalty is rounding, not an improvement."""
+DIGITS = 9
+"""Decimals of ``|sum g a| / lambda`` that count; the rest is rounding, and must decide nothing."""
 
 
 class HistogramPricer:
@@ -34,19 +34,18 @@ class HistogramPricer:
         price = penalty.of(1)
         found: list[tuple[float, BinRule]] = []
         largest = 0.0
-        for (feature,), histogram in zip(
-            self._tuples.tolist(), engine.joint_histograms(self._tuples), strict=True
-        ):
+        histograms = engine.joint_histograms(self._tuples)
+        for (feature,), histogram in zip(self._tuples.tolist(), histograms, strict=True):
             bins = self._features[feature]
-            values = np.abs(condition_values(histogram, bins))
-            largest = max(largest, float(values.max()))
-            for k in peaks(values, price * (1 + SLACK)):
+            ratios = np.abs(condition_values(histogram, bins)) / price
+            largest = max(largest, float(ratios.max()))
+            for k in peaks(ratios):
                 rule = ((feature, bins.vocabulary.masks[bins.first_degree[k]]),)
                 if rule not in held:
-                    found.append((float(values[k]), rule))
-        found.sort(key=lambda item: (-item[0], item[1]))
-        ratio = largest / price if price > 0 else np.inf
-        return PricingResult([rule for _, rule in found], largest - price, ratio, complete=True)
+                    found.append((-round(float(ratios[k]), DIGITS), rule))
+        rules = [rule for _, rule in sorted(found)]
+        best = (largest - 1.0) * price
+        return PricingResult(rules, [1] * len(rules), best, largest, complete=True)
 
 
 def condition_values(histogram: FloatArray, bins: FeatureBins) -> FloatArray:
@@ -64,11 +63,12 @@ def condition_values(histogram: FloatArray, bins: FeatureBins) -> FloatArray:
     return out[0, :, 0]
 
 
-def peaks(values: FloatArray, floor: float) -> list[int]:
-    """Return the positions above ``floor`` whose neighbours are not larger.
+def peaks(ratios: FloatArray) -> list[int]:
+    """Return the positions above 1 whose neighbours are not larger.
 
     Neighbouring thresholds give nearly the same column; one of each hill is enough for a round.
     """
-    padded = np.concatenate([[-np.inf], values, [-np.inf]])
-    higher = (values >= padded[:-2]) & (values > padded[2:]) & (values > floor)
+    rounded = np.round(ratios, DIGITS)
+    padded = np.concatenate([[-np.inf], rounded, [-np.inf]])
+    higher = (rounded >= padded[:-2]) & (rounded > padded[2:]) & (rounded > 1.0)
     return [int(k) for k in np.flatnonzero(higher)]

@@ -31,12 +31,14 @@ class PricingResult:
     Attributes
     ----------
     rules : improving rules outside the model, best first
+    degrees : their degrees
     best : the largest reduced cost found, also over rules of the model
     ratio_bound : no rule of the class has ``|sum g a| / lambda`` above this, infinity if unknown
     complete : whether the whole class was searched
     """
 
     rules: list[BinRule]
+    degrees: list[int]
     best: float
     ratio_bound: float
     complete: bool

@@ -5,23 +5,21 @@ Read this file first. The paper's LRR (section 3.2) and, with first-degree rules
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Penalty, Pricer
 from ruleglm.solvers.certificate import column_ratio, lower_bound, relative_gap
 from ruleglm.solvers.master import solve_master
 
-MASTER_SHARE = 0.1
-"""The restricted problem is solved to this share of the gap that is left; to ever smaller ones when
-pricing finds nothing new and only the restricted problem's own error keeps the gap open."""
+MASTER_SHARE = 0.02
+"""While rules are found, the restricted problem is solved to this share of a round's decrease."""
 
-SMALLEST_SHARE = 1e-9
+SMALLEST_TOL = 1e-15
 """Below it rounding rules, and the loop ends with the gap that it has."""
 
 MANY_IDLE = 50
@@ -64,7 +62,6 @@ def run_column_generation(
     engine: Engine,
     pricer: Pricer,
     penalty: Penalty,
-    degree: Callable[[BinRule], int],
     *,
     tol: float,
     max_rounds: int,
@@ -76,41 +73,50 @@ def run_column_generation(
     engine : Engine, without rules or with rules to start from
     pricer : Pricer
     penalty : Penalty
-    degree : callable, the number of conditions of a rule
     tol : float, relative gap at which to stop
     max_rounds : int, at least 1
     """
     coef = np.zeros(1 + engine.n_linear + len(engine.rules))
     coef[0] = engine.null_intercept()
     trace: list[Round] = []
-    bound, left, share = 0.0, np.inf, MASTER_SHARE
+    loss = engine.set_coefficients(coef)
+    bound, master_tol = 0.0, MASTER_SHARE * loss
     while True:
         began = time.perf_counter()
-        penalties = column_penalties(engine, penalty, degree)
-        state = solve_master(engine, penalties, coef, share * left)
+        penalties = column_penalties(engine, penalty)
+        state = solve_master(engine, penalties, coef, master_tol)
         solved = time.perf_counter()
         priced = pricer.price(engine, penalty, set(engine.rules))
         ratio = max(priced.ratio_bound, column_ratio(engine.score(), penalties))
         bound = max(bound, lower_bound(engine, ratio, penalty))
-        left, gap = state.objective - bound, relative_gap(state.objective, bound)
+        gap = relative_gap(state.objective, bound)
         seconds = solved - began, time.perf_counter() - solved
-        n_new = len(priced.rules)
+        coef = drop_idle(engine, state.coef)
+        n_new = engine.add_rules(priced.rules, priced.degrees)
+        coef = np.concatenate([coef, np.zeros(n_new)])
         trace.append(Round(state.objective, bound, gap, len(penalties), n_new, *seconds))
         certified = priced.complete and gap <= tol
-        if n_new == 0:
-            share *= MASTER_SHARE
-        if certified or len(trace) >= max_rounds or share < SMALLEST_SHARE:
-            return Solution(state.coef, state.objective, bound, gap, certified, tuple(trace))
-        coef = drop_idle(engine, state.coef)
-        engine.add_rules(priced.rules)
-        coef = np.concatenate([coef, np.zeros(n_new)])
+        if certified or len(trace) >= max_rounds or master_tol <= SMALLEST_TOL:
+            return Solution(coef, state.objective, bound, gap, certified, tuple(trace))
+        master_tol = next_master_tol(trace, master_tol, tol)
 
 
-def column_penalties(
-    engine: Engine, penalty: Penalty, degree: Callable[[BinRule], int]
-) -> FloatArray:
+def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> float:
+    """Return how exactly to solve the next restricted problem.
+
+    Loosely while rules come in. When none does, only the restricted problem's own error keeps the gap open;
+    the gap is of first order in the gradient and so of the square root of that error.
+    """
+    objective = trace[-1].objective
+    if trace[-1].n_new == 0:
+        return max(SMALLEST_TOL, min(0.01 * master_tol, 0.1 * tol**2 * objective))
+    previous = trace[-2].objective if len(trace) > 1 else 2 * objective
+    return max(SMALLEST_TOL, MASTER_SHARE * abs(previous - objective), tol**2 * objective)
+
+
+def column_penalties(engine: Engine, penalty: Penalty) -> FloatArray:
     """Return the penalty of each linear term and rule that the engine holds."""
-    rules = [penalty.of(degree(rule)) for rule in engine.rules]
+    rules = [penalty.of(degree) for degree in engine.degrees]
     return np.array([penalty.lambda_0] * engine.n_linear + rules)
 
 

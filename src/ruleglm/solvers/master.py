@@ -17,6 +17,7 @@ from ruleglm.engines.base import Engine
 MAX_NEWTON = 100
 MAX_SWEEPS = 2000
 ARMIJO = 1e-4
+SLOW = 0.2
 HALVINGS = tuple(0.5**k for k in range(1, 25))
 REFIT_RIDGE = 1e-6
 """Ridge on the mean loss in refits: coefficients stay finite when rules separate the classes."""
@@ -45,7 +46,7 @@ def solve_master(
 
     Parameters
     ----------
-    engine : Engine, left standing at the solution
+    engine : Engine, standing at ``coef``; left standing at the solution
     penalties : (n_columns,) float64, of the linear terms and rules
     coef : (1 + n_columns,) float64, start
     tol : float, stop when a Newton step promises less than this decrease of the objective
@@ -61,7 +62,7 @@ def solve_master(
 
 
 def refit(engine: Engine, coef: FloatArray, tol: float = 1e-10) -> MasterState:
-    """De-bias: minimise the loss alone over the engine's columns, from ``coef``.
+    """De-bias: minimise the loss alone over the engine's columns, from ``coef``, where it stands.
 
     A ridge of ``REFIT_RIDGE`` keeps coefficients finite where rules separate the classes, and single
     where columns are collinear.
@@ -87,19 +88,28 @@ def minimise(
     model: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
     price: Callable[[FloatArray], float],
 ) -> MasterState:
-    """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model."""
+    """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
+
+    The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last one's
+    promise, because one Gram matrix costs as much as many steps.
+    """
     coef = coef.copy()
-    loss = engine.set_coefficients(coef)
+    loss = float(engine.losses((0.0,))[0])
+    last = -np.inf
     for iteration in range(1, MAX_NEWTON + 1):
         score = engine.score()
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
         if promise > -tol:
             break
+        if promise < SLOW * last and engine.refresh():
+            last = -np.inf
+            continue
         step, loss = search_line(engine, coef, target, price, loss, promise)
-        if step == 0.0:
+        if step == 0.0 and not engine.refresh():
             break
         coef = target if step == 1.0 else coef + step * (target - coef)
+        last = promise
     center(engine, coef)
     loss = float(engine.losses((0.0,))[0])
     return MasterState(coef, loss + price(coef), iteration)
@@ -149,7 +159,7 @@ def center(engine: Engine, coef: FloatArray) -> None:
     unit[0] = 1.0
     for _ in range(5):
         positive, negative = engine.gradient_masses()
-        if abs(positive - negative) <= 1e-14 * (positive + negative):
+        if abs(positive - negative) <= 1e-11 * (positive + negative):
             return
         change = (negative - positive) / max(engine.hessian_sum(), 1e-300)
         engine.propose(change * unit)
