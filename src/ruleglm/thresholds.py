@@ -114,10 +114,9 @@ def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:
 def _find_heavy(shares: FloatArray, bins: int) -> BoolArray:
     """Mark the values with a bin of their own; the lightest give theirs up if bins run short."""
     heavy = shares * bins >= 1.0 - TIE
-    for position in np.flatnonzero(heavy)[np.argsort(shares[heavy], kind="stable")]:
-        if np.count_nonzero(heavy) + len(_light_runs(heavy)[0]) <= bins:
-            break
-        heavy[position] = False
+    while np.count_nonzero(heavy) + len(_light_runs(heavy)[0]) > bins:
+        least = shares[heavy].min() * (1.0 + TIE)
+        heavy[np.argmax(heavy & (shares <= least))] = False
     return heavy
 
 

@@ -96,7 +96,8 @@ def run_column_generation(
         coef = np.concatenate([coef, np.zeros(n_new)])
         trace.append(Round(state.objective, bound, gap, len(penalties), n_new, *seconds))
         certified = priced.complete and gap <= tol
-        if certified or len(trace) >= max_rounds or master_tol <= SMALLEST_TOL:
+        stalled = n_new == 0 and master_tol <= SMALLEST_TOL
+        if certified or stalled or len(trace) >= max_rounds:
             return Solution(coef, state.objective, bound, gap, certified, tuple(trace))
         master_tol = next_master_tol(trace, master_tol, tol)
 

@@ -101,6 +101,9 @@ def minimise(
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
         if promise > -tol:
+            engine.propose(target - coef)
+            engine.accept(1.0)
+            coef = target
             break
         if promise < SLOW * last and engine.refresh():
             last = -np.inf

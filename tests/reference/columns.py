@@ -1,0 +1,52 @@
+"""Twins of ``ruleglm.kernels.columns``: columns are unpacked into dense rows of 0 and 1."""
+
+import numpy as np
+
+
+def pack_rows(dense):
+    """Pack (n_columns, n_rows) zeros and ones into words, the first row in the lowest bit."""
+    n_columns, n_rows = dense.shape
+    n_words = (n_rows + 63) // 64
+    padded = np.zeros((n_columns, 64 * n_words), np.uint8)
+    padded[:, :n_rows] = dense
+    octets = np.packbits(padded, axis=1, bitorder="little")
+    return np.frombuffer(octets.tobytes(), "<u8").astype(np.uint64).reshape(n_columns, n_words)
+
+
+def unpack_rows(columns):
+    """Unpack words into (n_columns, 64 * n_words) zeros and ones."""
+    shifts = np.arange(64, dtype=np.uint64)
+    bits = columns[:, :, None] >> shifts & np.uint64(1)
+    return bits.reshape(len(columns), 64 * columns.shape[1]).astype(np.float64)
+
+
+def evaluate_rules(codes, features, tables, starts, out):
+    dense = np.ones((len(starts) - 1, codes.shape[1]), np.uint8)
+    for k, row in enumerate(dense):
+        for c in range(starts[k], starts[k + 1]):
+            row &= tables[c][codes[features[c]]]
+    out[:] = pack_rows(dense)
+
+
+def count_gram(left, right, out):
+    out[:] = unpack_rows(left) @ unpack_rows(right).T
+
+
+def unpack_words(columns, row_weights, begin, end, plain, weighted):
+    dense = unpack_rows(columns)[:, begin:end]
+    for panel, rows in ((plain, dense), (weighted, dense * row_weights[begin:end])):
+        panel[: len(columns)] = 0.0
+        panel[: len(columns), : end - begin] = rows
+
+
+def weighted_gram(columns, row_weights, n_old, begin, end, out):
+    dense = unpack_rows(columns)[:, begin:end]
+    out[:] = (dense[n_old:] * row_weights[begin:end]) @ dense.T
+
+
+def sum_columns(columns, values, begin, end, out):
+    out[:] = unpack_rows(columns)[:, begin:end] @ values[begin:end]
+
+
+def add_columns(columns, coefficients, begin, end, out):
+    out[begin:end] += coefficients @ unpack_rows(columns)[:, begin:end]

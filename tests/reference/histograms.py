@@ -1,0 +1,20 @@
+"""Twins of ``ruleglm.kernels.histograms``: one ``np.add.at`` a histogram, one mask a condition."""
+
+import numpy as np
+
+
+def fill_histograms(codes, tuples, n_bins, values, starts, out):
+    for features, first, last in zip(tuples, starts[:-1], starts[1:], strict=True):
+        cells = tuple(codes[feature].astype(np.int64) for feature in features)
+        for vector, row in zip(values, out, strict=True):
+            cube = row[first:last].reshape(n_bins[features])  # a view: adds to out
+            np.add.at(cube, cells, vector)
+
+
+def contract_axis(histogram, lo, hi, negate, n_regular, out):
+    bins = np.arange(histogram.shape[1])
+    for c in range(len(lo)):
+        held = (lo[c] <= bins) & (bins <= hi[c])
+        if negate[c]:
+            held = (bins < n_regular) & ~held
+        out[:, c, :] = histogram[:, held, :].sum(axis=1)

@@ -1,0 +1,357 @@
+"""Every kernel equals its slow twin, and is compiled once.
+
+Values are multiples of 1/4, so that sums are exact and the same in any order: equal means equal.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ruleglm import kernels
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, SUM_DTYPE, WORD_DTYPE
+from ruleglm.kernels.columns import PANEL
+from ruleglm.kernels.histograms import SMALL, TILE
+from tests.reference import columns as slow_columns
+from tests.reference import descent as slow_descent
+from tests.reference import histograms as slow_histograms
+
+relaxed = settings(deadline=None, max_examples=40)
+
+WORDS = [0, 1, 63, 64, 65, 128]
+PANELS = [PANEL - 1, PANEL, PANEL + 1, 2 * PANEL + 65]
+TILES = [TILE - 1, TILE, TILE + 1, 2 * TILE + 2, 2 * TILE + 3]
+
+seeds = st.integers(0, 2**32 - 1)
+row_counts = st.sampled_from(WORDS + PANELS)
+column_counts = st.integers(0, 9)
+
+
+def quarters(rng, *shape):
+    """Multiples of 1/4 between -8 and 8."""
+    return rng.integers(-32, 33, size=shape).astype(SUM_DTYPE) / 4.0
+
+
+def draw_columns(rng, n_columns, n_rows):
+    """Packed columns, some nearly empty and some nearly full."""
+    share = rng.choice([0.02, 0.5, 0.98], size=(n_columns, 1))
+    return slow_columns.pack_rows(rng.random((n_columns, n_rows)) < share)
+
+
+def draw_range(rng, n_rows):
+    """Rows from a multiple of 64 on, often all of them."""
+    begin = 64 * int(rng.integers(0, n_rows // 64 + 1))
+    end = int(rng.integers(begin, n_rows + 1))
+    return (0, n_rows) if rng.random() < 0.4 else (begin, end)
+
+
+def compare(kernel, twin, inputs, *outputs):
+    """Run both on copies and ask for equal outputs, and for inputs left alone."""
+    ours = [out.copy() for out in outputs]
+    theirs = [out.copy() for out in outputs]
+    before = [np.copy(value) for value in inputs]
+    kernel(*inputs, *ours)
+    twin(*inputs, *theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert_array_equal(mine, other, strict=True)
+    for value, old in zip(inputs, before, strict=True):
+        assert_array_equal(value, old)
+
+
+# --- histograms
+
+
+def histogram_case(seed, n_rows, order, n_vectors, n_tuples, widths):
+    rng = np.random.default_rng(seed)
+    n_bins = rng.choice(widths, size=5).astype(INDEX_DTYPE)
+    skew = rng.choice([1.0, 4.0], size=(5, 1))
+    codes = (rng.random((5, n_rows)) ** skew * n_bins[:, None]).astype(CODE_DTYPE)
+    tuples = rng.integers(0, 5, size=(n_tuples, order)).astype(INDEX_DTYPE)
+    sizes = np.prod(n_bins[tuples], axis=1)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(INDEX_DTYPE)
+    values = quarters(rng, n_vectors, n_rows)
+    return (codes, tuples, n_bins, values, starts), quarters(rng, n_vectors, starts[-1])
+
+
+WIDTHS = {1: [1, 2, 10, 256], 2: [1, 10, 32, 64, 46, 256], 3: [1, 2, 10, 13, 20]}
+
+
+@relaxed
+@given(
+    seeds,
+    st.sampled_from(WORDS + TILES),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(0, 4),
+)
+def test_fill_histograms(seed, n_rows, order, n_vectors, n_tuples):
+    inputs, out = histogram_case(seed, n_rows, order, n_vectors, n_tuples, WIDTHS[order])
+    compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
+
+
+@pytest.mark.parametrize("widths", [(23, 89), (32, 64), (41, 50)])
+def test_fill_histograms_around_the_small_size(widths):
+    rng = np.random.default_rng(1)
+    n_bins, size = np.array(widths, INDEX_DTYPE), widths[0] * widths[1]
+    assert abs(size - SMALL) <= 2
+    codes = (rng.random((2, TILE + 1)) * n_bins[:, None]).astype(CODE_DTYPE)
+    starts = np.array([0, size], INDEX_DTYPE)
+    inputs = codes, np.array([[0, 1]], INDEX_DTYPE), n_bins, quarters(rng, 2, TILE + 1), starts
+    out = quarters(rng, 2, size)
+    compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
+
+
+def test_large_and_small_histograms_in_one_call():
+    rng = np.random.default_rng(0)
+    n_bins = np.array([64, 33, 2], INDEX_DTYPE)
+    codes = (rng.random((3, 5000)) * n_bins[:, None]).astype(CODE_DTYPE)
+    tuples = np.array([[0, 1], [1, 2], [0, 0], [2, 2], [2, 0]], INDEX_DTYPE)
+    starts = np.cumsum([0, 64 * 33, 66, 64 * 64, 4, 128]).astype(INDEX_DTYPE)
+    inputs = codes, tuples, n_bins, quarters(rng, 2, 5000), starts
+    out = np.zeros((2, starts[-1]))
+    compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
+
+
+def contraction_case(seed, n_before, n_bins, n_after, n_conditions):
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.integers(0, n_bins, size=(2, n_conditions)), axis=0).astype(INDEX_DTYPE)
+    negate = rng.random(n_conditions) < 0.5
+    ends[:, negate] = np.minimum(ends[:, negate], n_bins - 2)  # regular bins only
+    histogram = quarters(rng, n_before, n_bins, n_after)
+    inputs = histogram, ends[0].copy(), ends[1].copy(), negate, n_bins - 1
+    return inputs, np.full((n_before, n_conditions, n_after), np.nan)
+
+
+@relaxed
+@given(
+    seeds, st.integers(0, 5), st.sampled_from([2, 3, 12, 256]), st.integers(0, 5), st.integers(0, 9)
+)
+def test_contract_axis(seed, n_before, n_bins, n_after, n_conditions):
+    inputs, out = contraction_case(seed, n_before, n_bins, n_after, n_conditions)
+    compare(kernels.contract_axis, slow_histograms.contract_axis, inputs, out)
+
+
+def test_a_negated_condition_leaves_out_the_missing_bin():
+    histogram = np.array([1.0, 2.0, 4.0, 8.0]).reshape(1, 4, 1)
+    lo, hi = np.array([1, 1, 3], INDEX_DTYPE), np.array([1, 1, 3], INDEX_DTYPE)
+    out = np.empty((1, 3, 1))
+    kernels.contract_axis(histogram, lo, hi, np.array([False, True, False]), 3, out)
+    assert out.ravel().tolist() == [2.0, 5.0, 8.0]
+
+
+# --- columns
+
+
+def rule_case(seed, n_rows, n_rules):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 4, size=n_rules)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(INDEX_DTYPE)
+    features = rng.integers(0, 3, size=starts[-1]).astype(INDEX_DTYPE)
+    tables = (rng.random((starts[-1], MAX_BINS)) < 0.7).astype(np.uint8)
+    codes = rng.integers(0, MAX_BINS, size=(3, n_rows)).astype(CODE_DTYPE)
+    out = rng.integers(0, 2**63, size=(n_rules, (n_rows + 63) // 64)).astype(WORD_DTYPE)
+    return (codes, features, tables, starts), out
+
+
+@relaxed
+@given(seeds, row_counts, st.integers(0, 6))
+def test_evaluate_rules(seed, n_rows, n_rules):
+    inputs, out = rule_case(seed, n_rows, n_rules)
+    compare(kernels.evaluate_rules, slow_columns.evaluate_rules, inputs, out)
+
+
+def count_case(seed, n_rows, n_left, n_right):
+    rng = np.random.default_rng(seed)
+    pair = draw_columns(rng, n_left, n_rows), draw_columns(rng, n_right, n_rows)
+    return pair, np.full((n_left, n_right), np.nan)
+
+
+@relaxed
+@given(seeds, row_counts, column_counts, column_counts)
+def test_count_gram(seed, n_rows, n_left, n_right):
+    inputs, out = count_case(seed, n_rows, n_left, n_right)
+    compare(kernels.count_gram, slow_columns.count_gram, inputs, out)
+
+
+def test_count_gram_counts_full_words():
+    full = np.full((1, 3), ~np.uint64(0), WORD_DTYPE)
+    out = np.empty((1, 1))
+    kernels.count_gram(full, full, out)
+    assert out[0, 0] == 192.0
+
+
+def panel_case(seed, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    begin = 64 * int(rng.integers(0, n_rows // 64 + 1))
+    end = min(n_rows, begin + 64 * int(rng.integers(0, PANEL // 64 + 1)))
+    inputs = draw_columns(rng, n_columns, n_rows), quarters(rng, n_rows), begin, end
+    return inputs, quarters(rng, n_columns + 2, PANEL), quarters(rng, n_columns + 2, PANEL)
+
+
+@relaxed
+@given(seeds, row_counts, column_counts)
+def test_unpack_words(seed, n_rows, n_columns):
+    inputs, plain, weighted = panel_case(seed, n_rows, n_columns)
+    compare(kernels.unpack_words, slow_columns.unpack_words, inputs, plain, weighted)
+
+
+def gram_case(seed, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    n_old = int(rng.integers(0, n_columns + 1))
+    columns = draw_columns(rng, n_columns, n_rows)
+    inputs = columns, quarters(rng, n_rows), n_old, *draw_range(rng, n_rows)
+    return inputs, np.full((n_columns - n_old, n_columns), np.nan)
+
+
+@relaxed
+@given(seeds, row_counts, column_counts)
+@example(0, 3 * PANEL, 25)
+def test_weighted_gram(seed, n_rows, n_columns):
+    inputs, out = gram_case(seed, n_rows, n_columns)
+    n_old = inputs[2]
+
+    def lower(function):
+        def run(*arguments):
+            function(*arguments)
+            arguments[-1][:] = np.tril(arguments[-1], n_old)
+
+        return run
+
+    compare(lower(kernels.weighted_gram), lower(slow_columns.weighted_gram), inputs, out)
+
+
+def sum_case(seed, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    inputs = draw_columns(rng, n_columns, n_rows), quarters(rng, n_rows), *draw_range(rng, n_rows)
+    return inputs, np.full(n_columns, np.nan)
+
+
+@relaxed
+@given(seeds, row_counts, column_counts)
+def test_sum_columns(seed, n_rows, n_columns):
+    inputs, out = sum_case(seed, n_rows, n_columns)
+    compare(kernels.sum_columns, slow_columns.sum_columns, inputs, out)
+
+
+@pytest.mark.parametrize("n_rows", [50, 64, 100])
+def test_sum_columns_ignores_what_uncovered_rows_hold(n_rows):
+    values = np.ones(n_rows)
+    values[[3, n_rows - 1]] = np.nan, np.inf
+    dense = np.isfinite(values)[None, :]
+    out = np.empty(1)
+    kernels.sum_columns(slow_columns.pack_rows(dense), values, 0, n_rows, out)
+    assert out[0] == n_rows - 2
+
+
+def addition_case(seed, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    coefficients = quarters(rng, n_columns) * (rng.random(n_columns) < 0.7)
+    inputs = draw_columns(rng, n_columns, n_rows), coefficients, *draw_range(rng, n_rows)
+    return inputs, quarters(rng, n_rows)
+
+
+@relaxed
+@given(seeds, row_counts, column_counts)
+def test_add_columns(seed, n_rows, n_columns):
+    inputs, out = addition_case(seed, n_rows, n_columns)
+    compare(kernels.add_columns, slow_columns.add_columns, inputs, out)
+
+
+# --- descent
+
+
+def descent_case(seed, n, n_samples):
+    """A quadratic model of ``n`` columns; singular where the samples are fewer, one column empty."""
+    rng = np.random.default_rng(seed)
+    design = rng.normal(size=(n_samples, n)) * (np.arange(n) != n // 2)
+    gram = design.T @ design / n_samples
+    coef = rng.normal(size=n) * (rng.random(n) < 0.5)
+    gradient = gram @ (coef - rng.normal(size=n))  # in the range of gram: bounded below
+    penalties = rng.choice([0.0, 0.05, 0.5], size=n)
+    return SimpleNamespace(gram=gram, gradient=gradient, penalties=penalties, coef=coef)
+
+
+def run_descent(function, case, tol, max_sweeps):
+    gradient, coef = case.gradient.copy(), case.coef.copy()
+    sweeps = function(case.gram, gradient, case.penalties, tol, max_sweeps, coef)
+    return sweeps, gradient, coef
+
+
+def model_value(case, coef):
+    move = coef - case.coef
+    smooth = case.gradient @ move + 0.5 * move @ case.gram @ move
+    return smooth + case.penalties @ np.abs(coef)
+
+
+@relaxed
+@given(seeds, st.integers(0, 12), st.sampled_from([6, 50]))
+def test_descend_reaches_the_twin_and_the_optimality_conditions(seed, n, n_samples):
+    case = descent_case(seed, n, n_samples)
+    sweeps, gradient, coef = run_descent(kernels.descend, case, 1e-16, 20_000)
+    _, _, expected = run_descent(slow_descent.descend, case, 1e-12, 5_000)
+    assert sweeps <= 20_000
+    assert_allclose(gradient, case.gradient + case.gram @ (coef - case.coef), atol=1e-9)
+    free = np.diag(case.gram) > 0.0
+    assert_array_equal(coef[~free], case.coef[~free])
+    assert model_value(case, coef) <= model_value(case, expected) + 1e-9
+    pull = np.abs(np.where(coef != 0.0, gradient + case.penalties * np.sign(coef), 0.0))
+    assert np.all(pull[free] <= 1e-6)
+    assert np.all(np.abs(gradient[free]) <= case.penalties[free] + 1e-6)
+    if n_samples > n and sweeps < 20_000:
+        assert_allclose(coef, expected, atol=1e-4)
+
+
+@relaxed
+@given(seeds, st.integers(0, 12))
+def test_the_first_sweep_is_full(seed, n):
+    case = descent_case(seed, n, 20)
+    one, twin = (run_descent(f, case, 0.0, 1) for f in (kernels.descend, slow_descent.descend))
+    assert one[0] == twin[0] == 1
+    assert_allclose(one[1], twin[1], atol=1e-12)
+    assert_allclose(one[2], twin[2], atol=1e-12)
+
+
+def test_no_sweep_changes_nothing():
+    case = descent_case(1, 6, 20)
+    sweeps, gradient, coef = run_descent(kernels.descend, case, 0.0, 0)
+    assert sweeps == 0
+    assert_array_equal(gradient, case.gradient)
+    assert_array_equal(coef, case.coef)
+
+
+# --- compilation (last: what the tests above compiled counts too)
+
+CALLS = {
+    "fill_histograms": lambda: histogram_case(0, 10, 2, 1, 2, [3]),
+    "contract_axis": lambda: contraction_case(0, 1, 4, 1, 2),
+    "evaluate_rules": lambda: rule_case(0, 10, 2),
+    "count_gram": lambda: count_case(0, 10, 1, 2),
+    "unpack_words": lambda: panel_case(0, 10, 2),
+    "weighted_gram": lambda: gram_case(0, 10, 2),
+    "sum_columns": lambda: sum_case(0, 10, 2),
+    "add_columns": lambda: addition_case(0, 10, 2),
+    "descend": lambda: (
+        (np.eye(2), np.ones(2), np.ones(2), 1e-9, 10),
+        np.zeros(2),
+    ),
+}
+
+
+def test_every_kernel_has_a_call_and_a_twin():
+    names = {kernel.__name__ for kernel in kernels.KERNELS}
+    assert names == set(CALLS)
+    for name in names:
+        twins = [hasattr(m, name) for m in (slow_histograms, slow_columns, slow_descent)]
+        assert sum(twins) == 1, name
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda kernel: kernel.__name__)
+def test_one_specialisation(kernel):
+    inputs, *outputs = CALLS[kernel.__name__]()
+    kernel(*inputs, *outputs)
+    if not hasattr(kernel, "signatures"):
+        pytest.skip("compilation is switched off")
+    assert len(kernel.signatures) == 1, kernel.signatures

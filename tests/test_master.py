@@ -1,0 +1,129 @@
+"""The restricted problem against an independent optimiser, and its edges."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruleglm.engines import LocalEngine
+from ruleglm.families import FAMILIES, get_family
+from ruleglm.solvers import refit, solve_master
+from tests.reference.binarise import rule_column
+from tests.reference.glm import solve_l1_glm
+
+N_BINS = 5
+
+
+def random_problem(seed, family_name, n=80, p=4, k=12):
+    """Codes, target and rules of a random problem; some rules are collinear on purpose."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, N_BINS, (p, n)).astype(np.uint8)
+    signal = 0.6 * (codes[0] < 2) - 0.8 * ((codes[1] > 2) & (codes[2] < 3))
+    noise = rng.standard_normal(n)
+    y = {
+        "gaussian": signal + noise,
+        "binomial": (signal + noise > 0).astype(float),
+        "poisson": rng.poisson(np.exp(signal)).astype(float),
+        "gamma": np.exp(signal) * rng.gamma(2.0, 0.5, n) + 1e-3,
+        "tweedie": np.where(rng.random(n) < 0.3, 0.0, np.exp(signal) * rng.gamma(2.0, 0.5, n)),
+    }[family_name]
+    masks = rng.integers(1, 2**N_BINS - 1, (k, 2))
+    features = np.array([rng.choice(p, 2, replace=False) for _ in range(k)])
+    rules = [
+        tuple(sorted((int(f), int(m)) for f, m in zip(fs, ms, strict=True)))
+        for fs, ms in zip(features, masks, strict=True)
+    ]
+    return rng, codes, y, rules
+
+
+def build_engine(codes, y, family, rules, **options):
+    engine = LocalEngine(codes, np.full(len(codes), N_BINS, np.int64), y, family, **options)
+    engine.add_rules(rules, [2] * len(rules))
+    return engine
+
+
+def solve(engine, penalties, tol=1e-12):
+    coef = np.zeros(1 + engine.n_linear + len(engine.rules))
+    coef[0] = engine.null_intercept()
+    engine.set_coefficients(coef)
+    return solve_master(engine, penalties, coef, tol)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10_000), weighted=st.booleans(), lambda_=st.sampled_from([0.002, 0.03]))
+def test_reaches_the_optimum_of_every_family(name, seed, weighted, lambda_):
+    rng, codes, y, rules = random_problem(seed, name)
+    weights = rng.random(len(y)) + 0.1 if weighted else None
+    offset = 0.3 * rng.standard_normal(len(y)) if weighted else None
+    family = get_family(name)
+    shares = None if weights is None else weights / weights.sum()
+    engine = build_engine(codes, y, family, rules, weights=shares, offset=offset)
+    penalties = lambda_ * (1 + rng.random(len(engine.rules)))
+    state = solve(engine, penalties)
+    columns = np.column_stack([rule_column(codes, rule) for rule in engine.rules])
+    best, _, _ = solve_l1_glm(columns, y, family, penalties, weights, offset)
+    assert state.objective == pytest.approx(best, abs=1e-8, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_linear_columns_enter_like_rules(name):
+    rng, codes, y, rules = random_problem(3, name)
+    linear = 0.4 * rng.standard_normal((2, len(y)))
+    engine = build_engine(codes, y, get_family(name), rules[:5], linear=linear)
+    penalties = np.full(7, 0.01)
+    columns = np.column_stack([*linear, *(rule_column(codes, rule) for rule in engine.rules)])
+    best, _, _ = solve_l1_glm(columns, y, get_family(name), penalties)
+    assert solve(engine, penalties).objective == pytest.approx(best, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_equal_targets_need_no_rule(name):
+    _, codes, y, rules = random_problem(0, name)
+    engine = build_engine(codes, np.ones_like(y), get_family(name), rules)
+    state = solve(engine, np.full(len(engine.rules), 0.01))
+    assert state.objective == pytest.approx(0.0, abs=1e-9)
+    assert not state.coef[1:].any()
+
+
+def test_separable_classes_have_a_finite_solution():
+    codes = np.repeat(np.arange(2, dtype=np.uint8), 20)[None]
+    y = codes[0].astype(float)
+    engine = LocalEngine(codes, np.array([2]), y, get_family("binomial"))
+    engine.add_rules([((0, 1),)], [1])
+    state = solve(engine, np.array([1e-6]))
+    assert np.isfinite(state.coef).all()
+    assert state.objective < 1e-3
+    again = refit(engine, state.coef)
+    assert np.isfinite(again.coef).all()
+    assert np.abs(again.coef).max() < 40
+
+
+def test_refit_without_separation_is_the_maximum_likelihood():
+    _, codes, y, rules = random_problem(1, "gaussian", n=200, k=4)
+    engine = build_engine(codes, y, get_family("gaussian"), rules)
+    state = refit(engine, solve(engine, np.full(len(engine.rules), 0.01)).coef)
+    columns = np.column_stack(
+        [np.ones(len(y)), *(rule_column(codes, rule) for rule in engine.rules)]
+    )
+    exact = np.linalg.lstsq(columns, y, rcond=None)[0]
+    np.testing.assert_allclose(state.coef, exact, atol=1e-4)
+
+
+def test_duplicate_columns_enter_once():
+    _, codes, y, rules = random_problem(1, "gaussian")
+    engine = build_engine(codes, y, get_family("gaussian"), [rules[0], rules[0], rules[1]])
+    complement = ((0, 0b00001),), ((0, 0b11110),)
+    assert len(engine.rules) == 2
+    assert engine.add_rules([*complement[0:1], *complement[1:2]], [2, 2]) == 1
+    assert engine.add_rules([complement[0]], [1]) == 1  # the same rows for a smaller price
+
+
+def test_warm_start_stays_at_the_solution():
+    _, codes, y, rules = random_problem(2, "binomial")
+    engine = build_engine(codes, y, get_family("binomial"), rules)
+    penalties = np.full(len(engine.rules), 0.01)
+    state = solve(engine, penalties)
+    again = solve_master(engine, penalties, state.coef, 1e-10)
+    assert again.n_iter == 1
+    np.testing.assert_allclose(again.coef, state.coef, atol=1e-7)
