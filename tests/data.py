@@ -30,7 +30,12 @@ def mixed_signal(frame, seed=1):
     """A linear predictor with steps, an interaction and noise."""
     rng = np.random.default_rng(seed)
     eta = 1.0 * (frame["age"] > 50) - 0.7 * (frame["region"] == "south") + 0.5 * frame["smoker"]
-    eta = eta + 0.4 * frame["odd name\n;"] + 0.9 * ((frame["claims"] > 2) & (frame["sex"] == "F")) + 0.4 * frame["age"].isna()
+    eta = (
+        eta
+        + 0.4 * frame["odd name\n;"]
+        + 0.9 * ((frame["claims"] > 2) & (frame["sex"] == "F"))
+        + 0.4 * frame["age"].isna()
+    )
     return eta.to_numpy(float) + 0.5 * rng.standard_normal(len(frame))
 
 

@@ -186,9 +186,16 @@ def _check_thresholds(
     for name, given in thresholds.items():
         table.column(name)  # raises if there is none
         if name in of_levels:
-            raise ValueError(f"`thresholds` names column {name!r}, which holds levels.")
-        bins = NumberBins(name, tuple(float(threshold) + 0.0 for threshold in given), observed=0)
-        checked[name] = bins.thresholds
+            raise ValueError(
+                f"`thresholds` names column {name!r}, which holds levels; only numbers have them."
+            )
+        try:
+            numbers = tuple(float(threshold) + 0.0 for threshold in given)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"`thresholds` of column {name!r} are {given!r}; give a list of numbers."
+            ) from error
+        checked[name] = NumberBins(name, numbers, observed=0).thresholds
     return checked
 
 

@@ -10,11 +10,14 @@ from ruleglm.families import Family
 
 def check_row_vector(values: Any, name: str, n_rows: int) -> FloatArray:
     """Return one finite number a row, or say which row has none."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` has to hold numbers, one a row ({n_rows},): {error}") from error
     if array.ndim == 0:
         array = np.full(n_rows, float(array))
     if array.shape != (n_rows,):
-        raise ValueError(f"`{name}` has shape {array.shape}; one number a row, ({n_rows},), is needed")
+        raise ValueError(f"`{name}` has shape {array.shape}; give one number a row, ({n_rows},)")
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         raise ValueError(f"`{name}` is {array[bad[0]]} in row {bad[0]}; it has to be finite")
@@ -44,8 +47,8 @@ def check_offset(offset: Any, exposure: Any, family: Family, n_rows: int) -> Flo
         return total
     if family.link != "log":
         raise ValueError(
-            f"`exposure` multiplies the mean and needs a log link, but the {family.name} family has "
-            f"the {family.link} link; use family='poisson', or give an `offset`"
+            f"`exposure` multiplies the mean and needs a log link, but the {family.name} family "
+            f"has the {family.link} link; use family='poisson', or give an `offset`"
         )
     amounts = check_row_vector(exposure, "exposure", n_rows)
     bad = np.flatnonzero(amounts <= 0)

@@ -1,7 +1,8 @@
 """The front door: estimators with scikit-learn's contract.
 
-``fit`` goes through the pipeline of the folder: rows become a table, the table becomes bin codes, an engine holds
-them, column generation finds the rules, and a :class:`~ruleglm.ensemble.RuleEnsemble` comes out.
+``fit`` goes through the pipeline of the folder: rows become a table, the table becomes bin codes,
+an engine holds them, column generation finds the rules, and a
+:class:`~ruleglm.ensemble.RuleEnsemble` comes out.
 """
 
 from numbers import Integral, Real
@@ -16,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ruleglm.checks import check_offset, check_weights
+from ruleglm.columns import is_number
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import FitSettings, fit_rules
@@ -36,13 +38,14 @@ PARAMETERS = """
     max_degree : int, default=1
         The most conditions in a rule. 1 gives the paper's LR1: a sum of step functions.
     lambda_0 : float, default=0.002
-        Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside the mean loss
-        (half the deviance a row; for the gaussian family of the target divided by its standard deviation).
+        Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside
+        the mean loss (half the deviance a row; for the gaussian family of the target divided by
+        its standard deviation).
     lambda_1 : float, default=None
         Price of each condition of a rule; None means ``0.2 * lambda_0``, as in the paper.
     linear_terms : bool, default=False
-        Whether number columns may also enter as straight lines, winsorised at their 2.5 % and 97.5 % quantiles
-        (the paper's "N" variants).
+        Whether number columns may also enter as straight lines, winsorised at their 2.5 % and
+        97.5 % quantiles (the paper's "N" variants).
     bins : int, default=32
         The most bins of a number column; 10 gives the paper's deciles.
     thresholds : dict, default=None
@@ -73,8 +76,8 @@ ATTRIBUTES = """
     complexity_ : float
         Sum of ``1 + 0.2 * degree`` over rules, and 1 for each linear term.
     objective_, lower_bound_ : float
-        Value of the penalised problem, before de-biasing, and a proven lower bound on what any model of the
-        class can reach.
+        Value of the penalised problem, before de-biasing, and a proven lower bound on what any
+        model of the class can reach.
     gap_ : float
         ``(objective_ - lower_bound_) / objective_``.
     certified_ : bool
@@ -142,8 +145,6 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
         offset: FloatArray | None,
     ) -> Self:
         """Fit on checked targets; the weights are as the user gave them."""
-        if len(y) != table.n_rows:
-            raise ValueError(f"X has {table.n_rows} rows, but y has {len(y)}")
         weights = check_weights(sample_weight, table.n_rows)
         family.check_target(y)
         if weights is not None and not weights.all():
@@ -204,10 +205,11 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]
+class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa: D101
     __doc__ = f"""Probabilities of two classes from a few short rules.
 
-    The log-odds of the second class (``classes_[1]``) are an intercept plus the coefficients of the rules that fire.
+    The log-odds of the second class (``classes_[1]``) are an intercept plus the coefficients of
+    the rules that fire.
     {PARAMETERS}{ATTRIBUTES}
     classes_ : ndarray of shape (2,)
 
@@ -265,9 +267,10 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]
         """
         table = self._read(X)
         labels = column_or_1d(check_labels(y), warn=True)
+        check_length(labels, table.n_rows)
         check_classification_targets(labels)
         self.classes_, encoded = np.unique(labels, return_inverse=True)
-        check_two_classes(labels, self.classes_)
+        check_two_classes(labels, self.classes_, check_weights(sample_weight, len(labels)))
         family = get_family("binomial")
         shift = check_offset(offset, None, family, len(labels))
         return self._fit(table, encoded.astype(np.float64), family, sample_weight, shift)
@@ -294,11 +297,12 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]
         return tags
 
 
-class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]
+class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: D101
     __doc__ = f"""Numbers, counts, amounts or rates from a few short rules.
 
-    The linear predictor is an intercept plus the coefficients of the rules that fire; the family's link
-    makes it the mean: identity for gaussian, logit for binomial, logarithm for poisson, gamma and tweedie.
+    The linear predictor is an intercept plus the coefficients of the rules that fire; the family's
+    link makes it the mean: identity for gaussian, logit for binomial, logarithm for poisson, gamma
+    and tweedie.
     {PARAMETERS}
     family : {{"gaussian", "binomial", "poisson", "gamma", "tweedie"}}, default="gaussian"
         Distribution of the target.
@@ -373,12 +377,14 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]
         sample_weight : array-like of shape (n,), default=None
             A weight of 2 is the row twice, a weight of 0 the row left out.
         offset : array-like of shape (n,), default=None
-            Added to the linear predictor of each row, in the fit and (to be given again) in prediction.
+            Added to the linear predictor of each row, in the fit and (to be given again) in
+            prediction.
         exposure : array-like of shape (n,), default=None
             Multiplies the mean of each row (time at risk, number insured); for log links.
         """
         table = self._read(X)
         target = check_target(y)
+        check_length(target, table.n_rows)
         family = get_family(self.family, self.power)
         shift = check_offset(offset, exposure, family, len(target))
         return self._fit(table, target, family, sample_weight, shift)
@@ -396,37 +402,56 @@ def check_target(y: Any) -> FloatArray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     values = column_or_1d(y, warn=True)
-    try:
+    if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    odd = [value for value in values if not (is_number(value) or _is_missing(value))]
+    if odd:
         raise ValueError(
-            f"y holds {values.dtype} values such as {values[0]!r}, but a regression needs numbers; "
-            "use RuleClassifier for labels"
-        ) from error
+            f"y holds values such as {str(odd[0])!r}, but a regression needs numbers; convert "
+            "them, or use RuleClassifier for labels"
+        )
+    return np.array([np.nan if _is_missing(value) else value for value in values], np.float64)
 
 
 def check_labels(y: Any) -> Any:
     """Return labels without missing ones."""
+    import pandas as pd
+
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    values = np.asarray(y)
-    known = np.isfinite(values) if values.dtype.kind == "f" else values == values
-    if not np.all(known):
-        row = int(np.flatnonzero(~np.ravel(known))[0])
-        raise ValueError(
-            f"y is {np.ravel(values)[row]} in row {row}; drop the rows whose class is not known"
-        )
+    values = np.ravel(np.asarray(y))
+    unknown = ~np.isfinite(values) if values.dtype.kind == "f" else pd.isna(values)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(f"y is {values[row]} in row {row}; drop the rows whose class is not known")
     return y
 
 
-def check_two_classes(labels: AnyArray, classes: AnyArray) -> None:
-    """Refuse targets that are not of two classes."""
+def check_length(y: AnyArray, n_rows: int) -> None:
+    """Refuse a target that is longer or shorter than the rows."""
+    if len(y) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but y has {len(y)}")
+
+
+def check_two_classes(labels: AnyArray, classes: AnyArray, weights: FloatArray | None) -> None:
+    """Refuse targets that are not of two classes, rows of weight 0 left out."""
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}, with {len(classes)} classes"
+            f"{type_of_target(labels)}, with {len(classes)} classes; "
+            "sklearn.multiclass.OneVsRestClassifier fits one model a class"
         )
-    if len(classes) < 2:
+    present = classes if weights is None else np.unique(labels[weights > 0])
+    if len(present) < 2:
+        where = "" if weights is None else " in the rows of positive weight"
         raise ValueError(
-            f"y holds only one class, {classes[0]!r}; a classifier needs rows of two classes"
+            f"y holds only one class{where}, {present.tolist()[0]!r}; "
+            "a classifier needs rows of two classes"
         )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NA or NaT."""
+    import pandas as pd
+
+    return pd.isna(value) is True

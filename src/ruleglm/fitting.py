@@ -1,7 +1,7 @@
-"""One fit from a table to an ensemble, without scikit-learn: bins, engine, column generation, refit.
+"""One fit from a table to an ensemble: bins, engine, column generation, refit.
 
-A gaussian target is centred and divided by its standard deviation inside the fit, so that a lambda means the
-same on every data set; the ensemble that comes out is in the target's own unit.
+A gaussian target is centred and divided by its standard deviation inside the fit, so that a lambda
+means the same on every data set; the ensemble that comes out is in the target's own unit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from ruleglm.pricing import HistogramPricer, Penalty
 from ruleglm.solvers import Solution, refit, run_column_generation
 
 KEEP_ABOVE = 1e-5
-"""Coefficients (of the scaled problem) up to this size are no part of the model (paper, section 3.2)."""
+"""Smaller coefficients of the scaled problem are no part of the model (paper, section 3.2)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class FitResult:
     ----------
     ensemble : RuleEnsemble, its rules sorted by importance
     supports : (n_linear_terms + n_rules,) float64, share of the rows where a term is at work
-    importances : (n_linear_terms + n_rules,) float64, ``|coefficient|`` times the term's standard deviation
+    importances : (n_linear_terms + n_rules,) float64
+        ``|coefficient|`` times the standard deviation of the term.
     solution : Solution, of the penalised problem
     certificate : str, what was proved, in words
     """

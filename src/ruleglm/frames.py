@@ -104,7 +104,8 @@ def read_table(
         columns of arrays and lists are called x0, x1 and so on. A `Table` is returned as it is.
     names : sequence of str, optional
         The columns wanted, in this order: frames are read by name and may hold more, arrays are
-        read by position and must hold as many.
+        read by position and must hold as many. Frames are read by position too if the names
+        wanted are those of an array's columns and the frame has none of them.
     kinds : mapping of str to {"number", "level", "ordered"}, optional
         What columns must be, as in training.
     levels : mapping of str to tuple, optional
@@ -187,8 +188,12 @@ def _open_array(X: Any) -> Source:
         masked, X = np.ma.getmaskarray(X), np.ma.getdata(X).astype(object)
         X[masked] = None
     array: AnyArray = check_array(X, dtype=None, ensure_all_finite=False)
-    names = [f"x{position}" for position in range(array.shape[1])]
-    return names, list(array.T), False
+    return _number_names(array.shape[1]), list(array.T), False
+
+
+def _number_names(n_columns: int) -> list[str]:
+    """Names of columns that have none of their own."""
+    return [f"x{position}" for position in range(n_columns)]
 
 
 def _check_shape(n_rows: int, n_columns: int) -> None:
@@ -210,7 +215,8 @@ def _check_unique(names: list[str]) -> None:
 def _choose_columns(
     found: list[str], columns: list[Any], wanted: list[str], *, named: bool
 ) -> tuple[list[str], list[Any]]:
-    if not named:
+    unnamed = wanted == _number_names(len(wanted)) and set(wanted).isdisjoint(found)
+    if not named or unnamed:
         if len(found) != len(wanted):
             raise ValueError(
                 f"X has {len(found)} features, but the model is expecting {len(wanted)} features "
@@ -235,6 +241,11 @@ def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set
                 raise ValueError(f"`categorical` names {item!r}; {_near_names(item, names)}.")
             chosen.add(item)
             continue
+        if isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__"):
+            raise TypeError(
+                f"`categorical` holds {item!r}; give names or positions of columns, and instead of "
+                "a mask np.flatnonzero(mask)."
+            )
         place = operator.index(item)
         if not 0 <= place < len(names):
             raise ValueError(f"`categorical` gives column {place}, but X has {len(names)} columns.")
@@ -243,7 +254,7 @@ def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set
 
 
 def _near_names(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
     if near:
         return "the nearest names are " + ", ".join(repr(other) for other in near)
     shown = ", ".join(repr(other) for other in names[:5])

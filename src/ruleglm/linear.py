@@ -1,8 +1,8 @@
 """Linear terms of number columns: the "N" variants of the paper.
 
-As Friedman and Popescu do, a column is winsorised at its 2.5 % and 97.5 % quantiles and scaled to the standard
-deviation 0.4 of a typical rule, so that the penalty treats both alike. The model that comes out is
-in the column's own unit.
+As Friedman and Popescu do, a column is winsorised at its 2.5 % and 97.5 % quantiles and scaled to
+the standard deviation 0.4 of a typical rule, so that the penalty treats both alike. The model that
+comes out is in the column's own unit.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """What the solvers and pricers may ask of the rows: the engine protocol.
 
-An engine holds the bin codes, target, weights, offset and linear predictor ``eta`` of its rows, and the
-columns of the model: the intercept (column 0), the linear terms, then the rules. All its answers are
-sums over rows, so that engines over parts of the data add up to one over the whole.
+An engine holds the bin codes, target, weights, offset and linear predictor ``eta`` of its rows,
+and the columns of the model: the intercept (column 0), the linear terms, then the rules. All its
+answers are sums over rows, so that engines over parts of the data add up to one over the whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,8 +62,8 @@ class Engine(Protocol):
     def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
         """Append columns for ``rules``, with coefficients of zero; return how many were added.
 
-        A rule that covers the same rows as one held, or just the others, is left out unless its degree is
-        smaller: with the intercept the two columns are collinear.
+        A rule that covers the same rows as one held, or just the others, is left out unless its
+        degree is smaller: with the intercept the two columns are collinear.
         """
 
     def keep_rules(self, positions: Sequence[int]) -> None:
@@ -93,7 +93,8 @@ class Engine(Protocol):
     def gram(self) -> FloatArray:
         """Return the second derivatives of the mean loss at the point of the last refresh.
 
-        Columns added since are filled in with the same row weights, so the matrix belongs to one point.
+        Columns added since are filled in with the same row weights, so the matrix belongs to one
+        point.
         """
 
     def refresh(self) -> bool:

@@ -1,7 +1,7 @@
 """Rows in this process: nogil kernels on a thread pool.
 
-Rows are worked on in blocks whose limits depend on their number only, and sums of blocks are added in
-order, so the answers are the same to the last bit for any number of threads.
+Rows are worked on in blocks whose limits depend on their number only, and sums of blocks are added
+in order, so the answers are the same to the last bit for any number of threads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -127,7 +127,9 @@ class LocalEngine:
 
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers."""
-        weights = np.full(self.n_rows, 1.0 / self.n_rows) if self._weights is None else self._weights
+        weights = (
+            np.full(self.n_rows, 1.0 / self.n_rows) if self._weights is None else self._weights
+        )
         return self._sum_columns(self._columns, weights)
 
     # --- the point the model stands at
@@ -157,9 +159,7 @@ class LocalEngine:
     def null_intercept(self) -> float:
         """Return the intercept of the model without columns."""
         weights = 1.0 if self._weights is None else self._weights
-        return self.family.null_eta(
-            self._y, weights, 0.0 if self._offset is None else self._offset
-        )
+        return self.family.null_eta(self._y, weights, 0.0 if self._offset is None else self._offset)
 
     # --- sums over rows
 
@@ -191,8 +191,11 @@ class LocalEngine:
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
         gradient = self._gradient_rows()
-        total, size = float(gradient.sum()), float(sum(np.abs(gradient[r]).sum() for r in self._blocks()))
-        return (size + total) / 2, (size - total) / 2
+        total, size = (
+            float(gradient.sum()),
+            float(sum(np.abs(gradient[r]).sum() for r in self._blocks())),
+        )
+        return max(0.0, size + total) / 2, max(0.0, size - total) / 2
 
     def dual_value(self, positive_scale: float, negative_scale: float) -> float:
         """Return the dual objective at the scaled gradient; see the protocol."""
@@ -205,7 +208,7 @@ class LocalEngine:
                 values += theta * self._offset[rows]
             return self._mean_part(values, rows)
 
-        return sum(self._map(block_value, self._blocks(), 20 * self.n_rows))
+        return float(sum(self._map(block_value, self._blocks(), 20 * self.n_rows)))
 
     def linear_bound(self) -> float:
         """Return the largest absolute value in the linear columns, 0 without any."""
@@ -258,12 +261,19 @@ class LocalEngine:
     def _parts(self, work: int) -> int:
         return 1 if work < THREAD_WORK else MAX_PARTS
 
-    def _map(self, function: Callable[[slice], Any], parts: Iterable[slice], work: int) -> list[Any]:
+    def _map(
+        self, function: Callable[[slice], Any], parts: Iterable[slice], work: int
+    ) -> list[Any]:
         if self._n_threads == 1 or work < THREAD_WORK:
             return [function(part) for part in parts]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._n_threads)
         return list(self._pool.map(function, parts))
+
+    def _add_parts(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
+        """Add up a sum over rows from its parts, in their order."""
+        parts = cut(self.n_rows, self._parts(work), 64)
+        return np.asarray(np.sum(self._map(total, parts, work), axis=0))
 
     def _mean_part(self, values: FloatArray, rows: slice) -> float:
         if self._weights is None:
@@ -318,7 +328,7 @@ class LocalEngine:
 
     def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
         linear, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
-        work = self.n_rows * (1 + np.count_nonzero(coef))
+        work = self.n_rows * (1 + int(np.count_nonzero(coef)))
 
         def add(rows: slice) -> None:
             out[rows] += coef[0]
@@ -336,7 +346,7 @@ class LocalEngine:
             kernels.sum_columns(columns, values, rows.start, rows.stop, out)
             return out
 
-        return np.sum(self._map(total, cut(self.n_rows, self._parts(work), 64), work), axis=0)
+        return self._add_parts(total, work)
 
     def _extended_gram(self, gram: FloatArray) -> FloatArray:
         """Add the columns that ``gram`` lacks, weighted as the columns that it has."""
@@ -384,7 +394,7 @@ class LocalEngine:
             kernels.weighted_gram(columns, self._frozen, n_old, rows.start, rows.stop, out)
             return out
 
-        return np.sum(self._map(total, cut(self.n_rows, self._parts(work), 64), work), axis=0)
+        return self._add_parts(total, work)
 
 
 def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:

@@ -1,7 +1,7 @@
 """Compiled inner loops: arrays in, arrays out, and the only importers of numba.
 
-Every kernel releases the interpreter lock, is cached on disk after its first compilation, writes its
-last argument (marked OUT) and has a NumPy twin of the same name in ``tests/reference``.
+Every kernel releases the interpreter lock, is cached on disk after its first compilation, writes
+its last argument (marked OUT) and has a NumPy twin of the same name in ``tests/reference``.
 """
 
 from ruleglm.kernels.columns import (

@@ -1,8 +1,8 @@
 """Columns of rules as packed bits, and the sums over rows that the master problem needs.
 
-A column is ``ceil(n / 64)`` words, the first row in the least significant bit; bits past the last row
-are zero. Loops over exactly 64 rows test a word against constant masks, which the compiler turns
-into vector blends; the last, shorter word has a loop of its own.
+A column is ``ceil(n / 64)`` words, the first row in the least significant bit; bits past the last
+row are zero. Loops over exactly 64 rows test a word against constant masks, which the compiler
+turns into vector blends; the last, shorter word has a loop of its own.
 """
 
 import numpy as np
@@ -91,15 +91,16 @@ def unpack_words(columns, row_weights, begin, end, plain, weighted):
                 plain[a, base + r] = 1.0 if (word & (one << np.int64(r))) != 0 else 0.0
         for r in range(count):
             weighted[a, r] = plain[a, r] * row_weights[begin + r]
-        weighted[a, count:] = 0.0
+        for r in range(count, PANEL):
+            weighted[a, r] = 0.0
 
 
 @kernel
 def weighted_gram(columns, row_weights, n_old, begin, end, out):
     """Add up the row weights that pairs of columns share, over some of the rows.
 
-    Blocks of two by four columns keep eight sums in registers; the panels are padded with empty columns
-    so that no block is cut.
+    Blocks of two by four columns keep eight sums in registers; the panels are padded with empty
+    columns so that no block is cut.
 
     Parameters
     ----------
@@ -116,32 +117,31 @@ def weighted_gram(columns, row_weights, n_old, begin, end, out):
     for first in range(begin, end, PANEL):
         unpack_words(columns, row_weights, first, min(first + PANEL, end), plain, weighted)
         for a in range(n_old, n_columns, 2):
-            left_0, left_1 = weighted[a], weighted[a + 1]
-            row_0, row_1 = sums[a - n_old], sums[a - n_old + 1]
+            i = a - n_old
             for b in range(0, a + 2, 4):
-                right_0, right_1 = plain[b], plain[b + 1]
-                right_2, right_3 = plain[b + 2], plain[b + 3]
                 s_0, s_1, s_2, s_3 = 0.0, 0.0, 0.0, 0.0
                 t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
                 for r in range(PANEL):
-                    x, y = left_0[r], left_1[r]
-                    s_0 += x * right_0[r]
-                    s_1 += x * right_1[r]
-                    s_2 += x * right_2[r]
-                    s_3 += x * right_3[r]
-                    t_0 += y * right_0[r]
-                    t_1 += y * right_1[r]
-                    t_2 += y * right_2[r]
-                    t_3 += y * right_3[r]
-                row_0[b] += s_0
-                row_0[b + 1] += s_1
-                row_0[b + 2] += s_2
-                row_0[b + 3] += s_3
-                row_1[b] += t_0
-                row_1[b + 1] += t_1
-                row_1[b + 2] += t_2
-                row_1[b + 3] += t_3
-    out[:, :] = sums[: n_columns - n_old, :n_columns]
+                    x, y = weighted[a, r], weighted[a + 1, r]
+                    s_0 += x * plain[b, r]
+                    s_1 += x * plain[b + 1, r]
+                    s_2 += x * plain[b + 2, r]
+                    s_3 += x * plain[b + 3, r]
+                    t_0 += y * plain[b, r]
+                    t_1 += y * plain[b + 1, r]
+                    t_2 += y * plain[b + 2, r]
+                    t_3 += y * plain[b + 3, r]
+                sums[i, b] += s_0
+                sums[i, b + 1] += s_1
+                sums[i, b + 2] += s_2
+                sums[i, b + 3] += s_3
+                sums[i + 1, b] += t_0
+                sums[i + 1, b + 1] += t_1
+                sums[i + 1, b + 2] += t_2
+                sums[i + 1, b + 3] += t_3
+    for a in range(n_columns - n_old):
+        for b in range(n_columns):
+            out[a, b] = sums[a, b]
 
 
 @kernel
@@ -156,7 +156,8 @@ def sum_columns(columns, values, begin, end, out):
     out : (n_columns,) float64, OUT
     """
     one = np.int64(1)
-    out[:] = 0.0
+    for a in range(columns.shape[0]):
+        out[a] = 0.0
     for first in range(begin, end, 64):
         count = min(64, end - first)
         row_values = values[first : first + count]

@@ -7,8 +7,9 @@ from ruleglm.kernels.compile import kernel
 def descend(gram, gradient, penalties, tol, max_sweeps, coef):
     """Minimise a quadratic model plus the weighted l1 norm, coordinate by coordinate.
 
-    The model is ``gradient . (x - coef) + (x - coef)' gram (x - coef) / 2 + sum penalties |x|``; it is
-    minimised from ``x = coef``. Sweeps over the nonzero coefficients alternate with full sweeps.
+    The model is ``gradient . (x - coef) + (x - coef)' gram (x - coef) / 2 + sum penalties |x|``;
+    it is minimised from ``x = coef``. Sweeps over the nonzero coefficients alternate with full
+    sweeps.
 
     Parameters
     ----------

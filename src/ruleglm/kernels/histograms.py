@@ -1,7 +1,8 @@
 """Joint histograms of bin codes, and their contraction to the values of conditions.
 
-One pass over the rows fills ``H[b1, .., bm] += value`` for a tuple of features; running sums along each
-axis then give the value of every conjunction of conditions on those features (design, section 3).
+One pass over the rows fills ``H[b1, .., bm] += value`` for a tuple of features; running sums along
+each axis then give the value of every conjunction of conditions on those features (design, section
+3).
 """
 
 import numpy as np
@@ -44,7 +45,12 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
         size = starts[t + 1] - starts[t]
         small = size <= SMALL
         if small:
-            copies[:, :, :size] = 0.0
+            for v in range(n_vectors):
+                for c in range(size):
+                    copies[v, 0, c] = 0.0
+                    copies[v, 1, c] = 0.0
+                    copies[v, 2, c] = 0.0
+                    copies[v, 3, c] = 0.0
         for first in range(0, n_rows, TILE):
             count = min(TILE, n_rows - first)
             axis_codes = codes[tuples[t, 0], first : first + count]
@@ -97,7 +103,8 @@ def contract_axis(histogram, lo, hi, negate, n_regular, out):
     n_before, n_bins, n_after = histogram.shape
     running = np.empty((n_bins + 1, n_after))
     for i in range(n_before):
-        running[0] = 0.0
+        for k in range(n_after):
+            running[0, k] = 0.0
         for b in range(n_bins):
             for k in range(n_after):
                 running[b + 1, k] = running[b, k] + histogram[i, b, k]

@@ -1,7 +1,8 @@
-"""The pricing problem: which rule outside the model would lower the objective most?
+"""The pricing problem: the rule outside the model that would lower the objective most.
 
-With ``g_i = -s_i dloss/deta_i``, a rule ``a`` of degree ``d`` improves the model exactly if its reduced
-cost ``|sum_i g_i a_i| - (lambda_0 + lambda_1 d)`` is positive (paper, equation 7, with the sign turned).
+With ``g_i = -s_i dloss/deta_i``, a rule ``a`` of degree ``d`` improves the model exactly if its
+reduced cost ``|sum_i g_i a_i| - (lambda_0 + lambda_1 d)`` is positive (paper, equation 7, with the
+sign turned).
 """
 
 from collections.abc import Container

@@ -1,9 +1,9 @@
 """Lower bounds on the optimum over a whole class of rules (design, section 5).
 
-The dual of the problem maximises ``sum_i s_i (theta_i offset_i - conjugate(y_i, theta_i))`` over ``theta``
-with ``sum_i s_i theta_i = 0`` (the intercept) and ``|sum_i s_i theta_i a_ik| <= lambda_k`` for every column. The loss
-gradient of any point, balanced and then shrunk until no column violates its limit, is feasible, and
-its value is a lower bound.
+The dual of the problem maximises ``sum_i s_i (theta_i offset_i - conjugate(y_i, theta_i))`` over
+``theta`` with ``sum_i s_i theta_i = 0`` (the intercept) and ``|sum_i s_i theta_i a_ik| <=
+lambda_k`` for every column. The loss gradient of any point, balanced and then shrunk until no
+column violates its limit, is feasible, and its value is a lower bound.
 """
 
 import numpy as np
@@ -36,7 +36,9 @@ def lower_bound(engine: Engine, ratio: float, penalty: Penalty) -> float:
     if not np.isfinite(ratio) or balanced == 0.0:
         return 0.0
     removed = max(positive, negative) - balanced
-    reach = max(1.0 / max(penalty.of(1), 1e-300), engine.linear_bound() / max(penalty.lambda_0, 1e-300))
+    reach = max(
+        1.0 / max(penalty.of(1), 1e-300), engine.linear_bound() / max(penalty.lambda_0, 1e-300)
+    )
     shrink = 1.0 / max(1.0, ratio + removed * reach)
     value = engine.dual_value(shrink * balanced / positive, shrink * balanced / negative)
     return max(0.0, value)

@@ -1,7 +1,7 @@
 """The loop: solve the restricted problem, price the rules outside it, add the best, certify.
 
-Read this file first. The paper's LRR (section 3.2) and, with first-degree rules only, its LR1 (section
-3.1) are this loop; the pricer decides which class of rules is searched.
+Read this file first. The paper's LRR (section 3.2) and, with first-degree rules only, its LR1
+(section 3.1) are this loop; the pricer decides which class of rules is searched.
 """
 
 import time
@@ -105,8 +105,8 @@ def run_column_generation(
 def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> float:
     """Return how exactly to solve the next restricted problem.
 
-    Loosely while rules come in. When none does, only the restricted problem's own error keeps the gap open;
-    the gap is of first order in the gradient and so of the square root of that error.
+    Loosely while rules come in. When none does, only the restricted problem's own error keeps the
+    gap open; the gap is of first order in the gradient and so of the square root of that error.
     """
     objective = trace[-1].objective
     if trace[-1].n_new == 0:

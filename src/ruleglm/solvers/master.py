@@ -1,7 +1,7 @@
-"""The restricted problem: minimise loss plus weighted l1 norm over the columns that the engine holds.
+"""The restricted problem: loss plus weighted l1 norm over the columns that the engine holds.
 
-Proximal Newton: a quadratic model of the loss from the Gram matrix, minimised by coordinate descent with the
-intercept eliminated, then a line search. The rows are touched only for sums.
+Proximal Newton: a quadratic model of the loss from the Gram matrix, minimised by coordinate
+descent with the intercept eliminated, then a line search. The rows are touched only for sums.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ MAX_SWEEPS = 2000
 ARMIJO = 1e-4
 SLOW = 0.2
 HALVINGS = tuple(0.5**k for k in range(1, 25))
-REFIT_RIDGE = 1e-6
+REFIT_RIDGE = 1e-4
 """Ridge on the mean loss in refits: coefficients stay finite when rules separate the classes."""
 
 
@@ -64,8 +64,8 @@ def solve_master(
 def refit(engine: Engine, coef: FloatArray, tol: float = 1e-10) -> MasterState:
     """De-bias: minimise the loss alone over the engine's columns, from ``coef``, where it stands.
 
-    A ridge of ``REFIT_RIDGE`` keeps coefficients finite where rules separate the classes, and single
-    where columns are collinear.
+    A ridge of ``REFIT_RIDGE`` keeps coefficients finite where rules separate the classes, and
+    single where columns are collinear.
     """
     ridge = np.full(len(coef), REFIT_RIDGE)
     ridge[0] = 0.0
@@ -73,7 +73,8 @@ def refit(engine: Engine, coef: FloatArray, tol: float = 1e-10) -> MasterState:
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
         matrix = gram + np.diag(ridge)
         matrix[0, 0] = max(matrix[0, 0], 1e-300)
-        return coef - linalg.solve(matrix, score + ridge * coef, assume_a="pos")
+        step: FloatArray = linalg.solve(matrix, score + ridge * coef, assume_a="pos")
+        return coef - step
 
     def price(coef: FloatArray) -> float:
         return 0.5 * float(ridge @ coef**2)
@@ -90,13 +91,13 @@ def minimise(
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
-    The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last one's
-    promise, because one Gram matrix costs as much as many steps.
+    The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last
+    one's promise, because one Gram matrix costs as much as many steps.
     """
     coef = coef.copy()
     loss = float(engine.losses((0.0,))[0])
     last = -np.inf
-    for iteration in range(1, MAX_NEWTON + 1):
+    for iteration in range(1, MAX_NEWTON + 1):  # noqa: B007
         score = engine.score()
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
