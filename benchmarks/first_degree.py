@@ -127,7 +127,7 @@ def measure_ours(frame, y, price, threads, repeats):
 
     def fit():
         return RuleClassifier(
-            lambda_0=price / 1.2, bins=10, debias=False, tol=1e-4, n_jobs=threads
+            max_degree=1, lambda_0=price / 1.2, bins=10, debias=False, tol=1e-4, n_jobs=threads
         ).fit(frame, y)
 
     fit()
@@ -189,7 +189,7 @@ from sklearn.datasets import load_breast_cancer
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 floor = time.perf_counter() - began
 from ruleglm import RuleClassifier
-RuleClassifier(lambda_0=0.03).fit(X, y)
+RuleClassifier(max_degree=1, lambda_0=0.03).fit(X, y)
 print(time.perf_counter() - began, floor)
 """
 

@@ -14,6 +14,7 @@ from ruleglm.binning import (
     LevelBins,
     NumberBins,
     OrderedBins,
+    bin_rows,
     build_binning,
 )
 from ruleglm.frames import LevelColumn, NumberColumn, Table, read_table
@@ -347,3 +348,18 @@ def test_binning_survives_pickling():
     again = pickle.loads(pickle.dumps(binning))
     assert again == binning
     np.testing.assert_array_equal(again.encode(table), binning.encode(table))
+
+
+@given(tables(), st.data())
+def test_one_pass_chooses_and_codes_like_two(table, data):
+    weights = st.sampled_from([0.0, 1.0, 2.5])
+    n_rows = table.n_rows
+    weight = np.array(data.draw(st.lists(weights, min_size=n_rows, max_size=n_rows)))
+    seen = []
+    binning, codes = bin_rows(
+        table, bins=5, sample_weight=weight, visit=lambda column: seen.append(column.name)
+    )
+    assert binning == build_binning(table, bins=5, sample_weight=weight)
+    assert codes.dtype == np.uint8
+    assert codes.tolist() == binning.encode(table).tolist()
+    assert seen == list(table.names)

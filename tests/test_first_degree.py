@@ -31,15 +31,15 @@ def first_degree_matrix(frame, bins=10):
 
 def model_for(family, **parameters):
     if family == "binomial":
-        return RuleClassifier(**parameters)
-    return RuleRegressor(family=family, **parameters)
+        return RuleClassifier(max_degree=1, **parameters)
+    return RuleRegressor(family=family, max_degree=1, **parameters)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_objective_equals_scikit_learn_gaussian(seed):
     frame = mixed_frame(200, seed)
     y = target_of("gaussian", frame, seed)
-    model = RuleRegressor(lambda_0=LAMBDA_0, bins=10, tol=1e-6).fit(frame, y)
+    model = RuleRegressor(max_degree=1, lambda_0=LAMBDA_0, bins=10, tol=1e-6).fit(frame, y)
     scaled = (y - y.mean()) / y.std()
     matrix = first_degree_matrix(frame)
     lasso = Lasso(alpha=1.2 * LAMBDA_0, tol=1e-12, max_iter=100_000).fit(matrix, scaled)
@@ -54,7 +54,7 @@ def test_objective_equals_scikit_learn_gaussian(seed):
 def test_objective_equals_scikit_learn_binomial(seed):
     frame = mixed_frame(200, seed)
     y = target_of("binomial", frame, seed)
-    model = RuleClassifier(lambda_0=LAMBDA_0, bins=10, tol=1e-6).fit(frame, y)
+    model = RuleClassifier(max_degree=1, lambda_0=LAMBDA_0, bins=10, tol=1e-6).fit(frame, y)
     matrix = first_degree_matrix(frame)
     peer = LogisticRegression(
         l1_ratio=1,
@@ -125,7 +125,7 @@ def test_rules_add_up_to_the_prediction(family, linear_terms, debias):
 
 def test_the_rules_frame_describes_the_rows():
     frame = mixed_frame(400, 6)
-    model = RuleClassifier(lambda_0=0.005).fit(frame, target_of("binomial", frame))
+    model = RuleClassifier(max_degree=1, lambda_0=0.005).fit(frame, target_of("binomial", frame))
     rules = model.rules_
     assert list(rules) == ["rule", "coefficient", "degree", "support", "importance"]
     for rule, row in zip(model.ensemble_.rules, rules.itertuples(), strict=True):
@@ -138,7 +138,9 @@ def test_the_rules_frame_describes_the_rows():
 
 def test_of_a_complementary_pair_only_one_rule_is_in_the_model():
     frame = mixed_frame(300, 7).drop(columns=["age", "region"])
-    model = RuleRegressor(lambda_0=0.001).fit(frame, target_of("gaussian", mixed_frame(300, 7)))
+    model = RuleRegressor(max_degree=1, lambda_0=0.001).fit(
+        frame, target_of("gaussian", mixed_frame(300, 7))
+    )
     table = read_table(frame)
     seen = set()
     for rule in model.ensemble_.rules:
@@ -152,8 +154,8 @@ def test_linear_coefficients_are_in_the_units_of_the_feature():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"metres": rng.uniform(0, 10, 500)})
     y = 3.0 * frame["metres"] + 0.01 * rng.standard_normal(500)
-    model = RuleRegressor(lambda_0=0.05, linear_terms=True).fit(frame, y)
-    millimetres = RuleRegressor(lambda_0=0.05, linear_terms=True).fit(1000 * frame, y)
+    model = RuleRegressor(max_degree=1, lambda_0=0.05, linear_terms=True).fit(frame, y)
+    millimetres = RuleRegressor(max_degree=1, lambda_0=0.05, linear_terms=True).fit(1000 * frame, y)
     assert model.ensemble_.linear_coefficients[0] == pytest.approx(3.0, rel=0.01)
     assert millimetres.ensemble_.linear_coefficients[0] == pytest.approx(0.003, rel=0.01)
     np.testing.assert_allclose(millimetres.predict(1000 * frame), model.predict(frame), rtol=1e-6)
@@ -162,8 +164,8 @@ def test_linear_coefficients_are_in_the_units_of_the_feature():
 def test_lambda_means_the_same_in_every_unit_of_the_target():
     frame = mixed_frame(300, 8)
     y = target_of("gaussian", frame)
-    plain = RuleRegressor(lambda_0=0.01).fit(frame, y)
-    scaled = RuleRegressor(lambda_0=0.01).fit(frame, 1e6 * y - 4e7)
+    plain = RuleRegressor(max_degree=1, lambda_0=0.01).fit(frame, y)
+    scaled = RuleRegressor(max_degree=1, lambda_0=0.01).fit(frame, 1e6 * y - 4e7)
     assert plain.objective_ == pytest.approx(scaled.objective_, rel=1e-6)
     assert list(plain.rules_["rule"]) == list(scaled.rules_["rule"])
     np.testing.assert_allclose(scaled.predict(frame), 1e6 * plain.predict(frame) - 4e7, rtol=1e-6)
@@ -172,8 +174,8 @@ def test_lambda_means_the_same_in_every_unit_of_the_target():
 def test_debiasing_lowers_the_loss_on_the_same_rules():
     frame = mixed_frame(400, 9)
     y = target_of("gaussian", frame)
-    biased = RuleRegressor(lambda_0=0.03, debias=False).fit(frame, y)
-    refitted = RuleRegressor(lambda_0=0.03).fit(frame, y)
+    biased = RuleRegressor(max_degree=1, lambda_0=0.03, debias=False).fit(frame, y)
+    refitted = RuleRegressor(max_degree=1, lambda_0=0.03).fit(frame, y)
     assert set(biased.rules_["rule"]) == set(refitted.rules_["rule"])
     assert refitted.score(frame, y) > biased.score(frame, y)
 
@@ -210,7 +212,7 @@ def test_exposure_is_the_logarithm_of_an_offset():
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 def test_threads_do_not_change_the_model(n_jobs, monkeypatch):
-    monkeypatch.setattr("ruleglm.engines.local.THREAD_WORK", 1000)
+    monkeypatch.setattr("ruleglm.parallel.THREAD_WORK", 1000)
     frame = mixed_frame(3000, 12)
     y = target_of("binomial", frame)
     one = RuleClassifier(n_jobs=1).fit(frame, y)

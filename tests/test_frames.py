@@ -1,6 +1,7 @@
 """Reading frames, arrays and lists: the same table whatever library the data come from."""
 
 import math
+import weakref
 from decimal import Decimal
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruleglm.frames import LevelColumn, NumberColumn, Table, read_table
+from ruleglm.frames import LevelColumn, NumberColumn, Table, read_table, scan_table
 
 
 def plain(table: Table) -> list:
@@ -356,3 +357,39 @@ def test_categorical_columns_by_name_and_position():
         read_table(X, categorical=[2])
     with pytest.raises(TypeError, match=r"write \['x0'\]"):
         read_table(X, categorical="x0")
+
+
+# ------------------------------------------------------------------------- column by column
+
+
+def test_a_scan_reads_what_a_table_holds():
+    frame = pd.DataFrame({"x": [1, 2, 3], "c": ["b", None, "a"], "k": [7, 7, 8]})
+    scan = scan_table(frame, categorical=["k"])
+    table = read_table(frame, categorical=["k"])
+    assert (scan.names, scan.n_rows) == (table.names, table.n_rows)
+    for _ in range(2):  # a scan can be gone over again
+        assert plain(Table(tuple(scan.columns))) == plain(table)
+    mask, index = np.array([True, False, True]), np.array([1, 0, 1])
+    assert plain(Table(tuple(scan.take(mask).columns))) == plain(table.take(mask))
+    again = scan.take(mask).take(index)
+    assert again.n_rows == 3
+    assert plain(Table(tuple(again.columns))) == plain(table.take(mask).take(index))
+
+
+def test_a_scan_keeps_no_column():
+    columns = scan_table(pd.DataFrame({"x": [1, 2], "c": ["a", "b"]})).columns
+    for _ in range(2):
+        read = weakref.ref(next(columns))
+        assert read() is None
+
+
+def test_a_scan_refuses_names_at_once_and_values_when_it_gets_there():
+    frame = pd.DataFrame({"x": [1.0], "day": pd.to_datetime(["2024-01-01"])})
+    with pytest.raises(ValueError, match="names 'dya'; the nearest names are 'day'"):
+        scan_table(frame, categorical=["dya"])
+    with pytest.raises(ValueError, match="2 columns have the name 'x'"):
+        scan_table(frame.set_axis(["x", "x"], axis=1))
+    columns = scan_table(frame).columns
+    assert next(columns).name == "x"
+    with pytest.raises(TypeError, match="Column 'day'"):
+        next(columns)

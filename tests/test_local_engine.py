@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ruleglm import kernels
+from ruleglm import kernels, parallel
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
 from ruleglm.engines import LocalEngine, local
 from ruleglm.families import FAMILIES, get_family
@@ -71,7 +71,7 @@ class Case:
     def row_vectors(self):
         """Return the row values that histograms add up, from dense arrays."""
         eta = self.coef @ self.design() + (0.0 if self.offset is None else self.offset)
-        gradient = -self.shares() * self.family.gradient(self.y, eta)
+        gradient = self.shares() * self.family.gradient(self.y, eta)
         hessian = self.shares() * self.family.hessian(self.y, eta)
         return {"gradient": gradient, "hessian": hessian, "positive": np.maximum(gradient, 0.0)}
 
@@ -188,13 +188,13 @@ def test_sums_equal_dense_ones(name, seed, weighted, offset):
     engine, design, rows = case.engine(), case.design(), case.row_vectors()
     eta = case.coef @ design + (0.0 if case.offset is None else case.offset)
     assert_allclose(engine.losses((0.0,)), case.shares() @ case.family.loss(case.y, eta))
-    assert_allclose(engine.score(), -design @ rows["gradient"], rtol=1e-10, atol=1e-13)
+    assert_allclose(engine.score(), design @ rows["gradient"], rtol=1e-10, atol=1e-13)
     assert_allclose(engine.gram(), (design * rows["hessian"]) @ design.T, rtol=1e-10, atol=1e-13)
     assert_allclose(engine.supports(), design[1 + engine.n_linear :] @ case.shares())
     assert_allclose(engine.hessian_sum(), rows["hessian"].sum())
     positive, negative = engine.gradient_masses()
-    assert_allclose(negative, rows["positive"].sum(), atol=1e-13)
-    assert_allclose(positive - negative, -rows["gradient"].sum(), atol=1e-13)
+    assert_allclose(positive, rows["positive"].sum(), atol=1e-13)
+    assert_allclose(positive - negative, rows["gradient"].sum(), atol=1e-13)
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -418,7 +418,7 @@ def dual_bound(case, design, penalties):
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_any_number_of_threads_gives_the_same_bits(name, weighted, monkeypatch):
-    monkeypatch.setattr(local, "THREAD_WORK", 1)
+    monkeypatch.setattr(parallel, "THREAD_WORK", 1)
     n_rows = 2 * local.BLOCK + 1077
     case = draw_case(5, name, n_rows=n_rows, n_rules=8, weighted=weighted)
     tuples = np.array(list(combinations(range(len(N_BINS)), 2)), INDEX_DTYPE)
@@ -429,7 +429,7 @@ def test_any_number_of_threads_gives_the_same_bits(name, weighted, monkeypatch):
         engine.accept(0.1)
         found = answers(engine, tuples, ("gradient", "positive"))
         found.append(engine.joint_histograms(tuples, within=case.rules[0]).values)
-        assert (engine._pool is not None) == (n_threads > 1)
+        assert (engine.workers._pool is not None) == (n_threads > 1)
         expected = found if expected is None else expected
         for mine, other in zip(found, expected, strict=True):
             assert_array_equal(mine, other, strict=True)
@@ -438,7 +438,7 @@ def test_any_number_of_threads_gives_the_same_bits(name, weighted, monkeypatch):
 def test_cut_covers_every_row_once():
     for length in (0, 1, 63, 64, 65, 1000):
         for n_parts in (1, 3, 16):
-            parts = local.cut(length, n_parts, 64)
+            parts = parallel.cut(length, n_parts, 64)
             assert len(parts) <= n_parts
             assert all(part.start % 64 == 0 for part in parts)
             rows = [row for part in parts for row in range(part.start, part.stop)]

@@ -1,6 +1,7 @@
 """The estimators in the hands of a scikit-learn user."""
 
 import pickle
+import tracemalloc
 
 import joblib
 import numpy as np
@@ -378,3 +379,34 @@ def test_score_takes_weights(model, y):
         else r2_score(y, predicted, sample_weight=weights)
     )
     assert fitted.score(FRAME, y, sample_weight=weights) == pytest.approx(expected)
+
+
+# -------------------------------------------------------------------------------- memory
+
+
+@pytest.mark.parametrize("family", ["binomial", "gaussian"])
+def test_columns_are_gone_when_rules_are_learned(monkeypatch, family):
+    rng = np.random.default_rng(0)
+    n_rows, n_columns = 5000, 40
+    X = rng.normal(size=(n_rows, n_columns)).tolist()
+    y = (rng.random(n_rows) < 0.5).astype(float)
+    weights = np.arange(n_rows) % 5 / 4  # a fifth of the rows does not count
+    alive = []
+
+    class ReachedError(Exception):
+        pass
+
+    def stop(*_, **__):
+        alive.append(tracemalloc.get_traced_memory()[0])
+        raise ReachedError
+
+    monkeypatch.setattr("ruleglm.fitting.run_column_generation", stop)
+    model = RuleClassifier(bins=4) if family == "binomial" else RuleRegressor(bins=4)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReachedError):
+            model.fit(X, y, weights)
+    finally:
+        tracemalloc.stop()
+    codes, vectors = n_columns * n_rows, 4 * 8 * n_rows  # y, weights, and the engine's own two
+    assert alive[0] < codes + vectors + 100_000

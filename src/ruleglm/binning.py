@@ -5,7 +5,7 @@ feature, and everything that is learned from the rows is a sum over rows that sh
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -13,8 +13,17 @@ from typing import TypeAlias
 import numpy as np
 
 from ruleglm.bins import FeatureBins, LevelBins, NumberBins, OrderedBins, Vocabulary, span_mask
-from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, CodeArray, FloatArray, IntArray
-from ruleglm.frames import Kind, Level, LevelColumn, NumberColumn, Table
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatArray, IntArray
+from ruleglm.frames import (
+    Column,
+    Kind,
+    Level,
+    LevelColumn,
+    NumberColumn,
+    Table,
+    TableScan,
+    check_name,
+)
 from ruleglm.rules import Rule
 from ruleglm.thresholds import TIE, choose_thresholds, collect_distinct
 
@@ -26,6 +35,7 @@ __all__ = [
     "NumberBins",
     "OrderedBins",
     "Vocabulary",
+    "bin_rows",
     "build_binning",
 ]
 
@@ -132,20 +142,21 @@ class Binning:
         return sum(self.features[feature].degree(mask) for feature, mask in bin_rule)
 
 
-def build_binning(
-    table: Table,
+def bin_rows(
+    table: Table | TableScan,
     *,
     bins: int = 32,
     thresholds: Mapping[str, Sequence[float]] | None = None,
     sample_weight: FloatArray | None = None,
     min_level_share: float = 0.0,
-) -> Binning:
-    """Choose the bins of every column.
+    visit: Callable[[Column], None] | None = None,
+) -> tuple[Binning, CodeArray]:
+    """Choose the bins of every column and code its rows, going over the columns once.
 
     Parameters
     ----------
-    table : Table
-        The training rows.
+    table : Table or TableScan
+        The training rows; of a scan, one column at a time is in memory.
     bins : int
         The most bins that a column of numbers gets, from 2 to 254, missing values not counted.
     thresholds : mapping of str to sequence of float, optional
@@ -155,40 +166,91 @@ def build_binning(
     min_level_share : float
         Levels with a smaller share of the weight, among rows that are not missing, have no bin of
         their own.
+    visit : callable, optional
+        Called with each column in turn, for what else is to be made of it.
 
     Returns
     -------
-    Binning
+    binning : Binning
         A column with one value, or none, is kept with an empty vocabulary.
+    codes : ndarray of shape (n_features, n_rows), uint8
+        What `Binning.encode` returns for the same rows.
     """
+    chooser = _make_chooser(table, bins, thresholds, sample_weight, min_level_share)
+    features: list[FeatureBins] = []
+    codes = np.empty((len(table.names), table.n_rows), dtype=CODE_DTYPE)
+    for column in table.columns:
+        chosen = chooser.choose(column)
+        codes[len(features)] = chosen.encode(column)
+        features.append(chosen)
+        if visit is not None:
+            visit(column)
+        del column  # so that it is gone before the next is read
+    return Binning(tuple(features)), codes
+
+
+def build_binning(
+    table: Table | TableScan,
+    *,
+    bins: int = 32,
+    thresholds: Mapping[str, Sequence[float]] | None = None,
+    sample_weight: FloatArray | None = None,
+    min_level_share: float = 0.0,
+) -> Binning:
+    """Choose the bins of every column and code no rows; the parameters are those of `bin_rows`."""
+    chooser = _make_chooser(table, bins, thresholds, sample_weight, min_level_share)
+    return Binning(tuple(map(chooser.choose, table.columns)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chooser:
+    """Chooses the bins of one column after the other; ``rows`` are those of positive weight."""
+
+    bins: int
+    thresholds: dict[str, tuple[float, ...]]
+    rows: BoolArray | None
+    weight: FloatArray | None
+    min_level_share: float
+
+    def choose(self, column: Column) -> FeatureBins:
+        if self.rows is not None:
+            column = column.take(self.rows)
+        given = self.thresholds.get(column.name)
+        if isinstance(column, NumberColumn):
+            return _bin_numbers(column, self.weight, self.bins, given)
+        if given is not None:
+            raise ValueError(
+                f"`thresholds` names column {column.name!r}, which holds levels; only numbers "
+                "have them."
+            )
+        if column.ordered:
+            return _bin_ordered(column)
+        return _bin_levels(column, self.weight, self.min_level_share)
+
+
+def _make_chooser(
+    table: Table | TableScan,
+    bins: int,
+    thresholds: Mapping[str, Sequence[float]] | None,
+    sample_weight: FloatArray | None,
+    min_level_share: float,
+) -> _Chooser:
+    """Check all that can be checked before a column is read."""
     if not 2 <= bins <= 254:
         raise ValueError(f"`bins` must be from 2 to 254, got {bins}.")
     if not 0.0 <= min_level_share <= 1.0:
         raise ValueError(f"`min_level_share` must be from 0 to 1, got {min_level_share}.")
-    given = _check_thresholds(table, thresholds or {})
-    table, weight = _drop_weightless(table, sample_weight)
-    features: list[FeatureBins] = []
-    for column in table.columns:
-        if isinstance(column, NumberColumn):
-            features.append(_bin_numbers(column, weight, bins, given.get(column.name)))
-        elif column.ordered:
-            features.append(_bin_ordered(column))
-        else:
-            features.append(_bin_levels(column, weight, min_level_share))
-    return Binning(tuple(features))
+    given = _check_thresholds(table.names, thresholds or {})
+    rows, weight = _drop_weightless(sample_weight, table.n_rows)
+    return _Chooser(bins, given, rows, weight, min_level_share)
 
 
 def _check_thresholds(
-    table: Table, thresholds: Mapping[str, Sequence[float]]
+    names: tuple[str, ...], thresholds: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
     checked = {}
-    of_levels = {column.name for column in table.columns if isinstance(column, LevelColumn)}
     for name, given in thresholds.items():
-        table.column(name)  # raises if there is none
-        if name in of_levels:
-            raise ValueError(
-                f"`thresholds` names column {name!r}, which holds levels; only numbers have them."
-            )
+        check_name(name, names)
         try:
             numbers = tuple(float(threshold) + 0.0 for threshold in given)
         except (TypeError, ValueError) as error:
@@ -200,19 +262,20 @@ def _check_thresholds(
 
 
 def _drop_weightless(
-    table: Table, sample_weight: FloatArray | None
-) -> tuple[Table, FloatArray | None]:
+    sample_weight: FloatArray | None, n_rows: int
+) -> tuple[BoolArray | None, FloatArray | None]:
+    """Return the rows of positive weight, None for all, and their weights, None for equal ones."""
     if sample_weight is None:
-        return table, None
+        return None, None
     weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (table.n_rows,):
-        raise ValueError(f"`sample_weight` has shape {weight.shape}, not ({table.n_rows},).")
+    if weight.shape != (n_rows,):
+        raise ValueError(f"`sample_weight` has shape {weight.shape}, not ({n_rows},).")
     positive = weight > 0.0
-    if not positive.all():
-        table, weight = table.take(positive), weight[positive]
+    rows = None if positive.all() else positive
+    weight = weight if rows is None else weight[rows]
     if len(weight) and weight.min() == weight.max():
-        return table, None  # equal weights choose the same bins as none
-    return table, weight
+        return rows, None  # equal weights choose the same bins as none
+    return rows, weight
 
 
 def _bin_numbers(

@@ -31,7 +31,7 @@ class NumberColumn:
     name : str
         Name of the column.
     values : ndarray of shape (n_rows,), float64
-        The numbers; NaN says missing.
+        The numbers; NaN says missing. They may be the source's own memory: not to be written to.
     """
 
     name: str
@@ -95,9 +95,9 @@ def read_array(name: str, values: AnyArray, *, as_levels: bool = False) -> Colum
         if as_levels:
             plain = values.astype(np.float64 if kind == "f" else values.dtype.newbyteorder("="))
             return _sorted_levels(name, *_factorize(plain))
-        return NumberColumn(name, values.astype(np.float64))
+        return NumberColumn(name, np.ascontiguousarray(values, dtype=np.float64))
     if kind in "OUT":
-        return _read_objects(name, values.astype(object), as_levels=as_levels)
+        return _read_objects(name, values.astype(object, copy=False), as_levels=as_levels)
     raise _refuse_dtype(name, values.dtype)
 
 

@@ -1,10 +1,11 @@
 """The front door: estimators with scikit-learn's contract.
 
-``fit`` goes through the pipeline of the folder: rows become a table, the table becomes bin codes,
-an engine holds them, column generation finds the rules, and a
+``fit`` goes through the pipeline of the folder: columns are read one at a time and become bin
+codes, an engine holds them, column generation finds the rules, and a
 :class:`~ruleglm.ensemble.RuleEnsemble` comes out.
 """
 
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -20,11 +21,11 @@ from ruleglm.checks import check_offset, check_weights
 from ruleglm.columns import is_number
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
-from ruleglm.fitting import FitSettings, fit_rules
-from ruleglm.frames import Table, read_table
+from ruleglm.fitting import FitSettings, TrainingRows, fit_rules, prepare_rows
+from ruleglm.frames import read_table, scan_table
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
-from ruleglm.pricing import Penalty
+from ruleglm.pricing import PRICERS, Penalty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +36,22 @@ LAMBDA_RATIO = 0.2
 PARAMETERS = """
     Parameters
     ----------
-    max_degree : int, default=1
-        The most conditions in a rule. 1 gives the paper's LR1: a sum of step functions.
+    max_degree : int or None, default=3
+        The most conditions in a rule; an interval counts as two. 1 gives the paper's LR1: a sum of
+        step functions. None sets no limit, which large data cannot search to the end.
     lambda_0 : float, default=0.002
         Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside
         the mean loss (half the deviance a row; for the gaussian family of the target divided by
         its standard deviation).
     lambda_1 : float, default=None
         Price of each condition of a rule; None means ``0.2 * lambda_0``, as in the paper.
+    pricing : {"auto", "histogram", "beam", "mip"}, default="auto"
+        How rules are searched. "histogram" is exact; "auto" is the same search, but goes to higher
+        degrees only when lower ones have nothing more to give; "beam" is the paper's heuristic;
+        "mip" its integer program, for small data (needs ``pip install "ruleglm[mip]"``).
+    pricing_options : dict, default=None
+        For "beam": ``n_best``, ``beam_width``, ``early_stop``, ``value_weight``, ``max_depth``; for
+        "mip": ``seconds``, ``max_entries``.
     linear_terms : bool, default=False
         Whether number columns may also enter as straight lines, winsorised at their 2.5 % and
         97.5 % quantiles (the paper's "N" variants).
@@ -60,6 +69,8 @@ PARAMETERS = """
         Relative optimality gap at which to stop.
     max_rounds : int, default=1000
         The most rounds of column generation.
+    time_limit : float, default=None
+        Seconds after which the search ends with the best model so far, its honest gap and a warning.
     n_jobs : int, default=None
         Threads; None means 1, -1 all cores. The model does not depend on it.
 """
@@ -96,7 +107,9 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_degree": [Options(int, {1})],
+        "max_degree": [Interval(Integral, 1, None, closed="left"), None],
+        "pricing": [StrOptions(set(PRICERS))],
+        "pricing_options": [dict, None],
         "lambda_0": [Interval(Real, 0, None, closed="left")],
         "lambda_1": [Interval(Real, 0, None, closed="left"), None],
         "linear_terms": ["boolean"],
@@ -107,6 +120,7 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
         "debias": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
     }
 
@@ -119,6 +133,9 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
             )
         return FitSettings(
             penalty=Penalty(float(self.lambda_0), float(lambda_1)),
+            max_degree=self.max_degree,
+            pricing=self.pricing,
+            pricing_options=self.pricing_options,
             linear_terms=self.linear_terms,
             bins=self.bins,
             thresholds=self.thresholds,
@@ -126,33 +143,44 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
             debias=self.debias,
             tol=self.tol,
             max_rounds=self.max_rounds,
+            time_limit=self.time_limit,
             n_threads=effective_n_jobs(self.n_jobs),
         )
 
-    def _read(self, X: Any) -> Table:
-        """Check the parameters and read the rows, before anything long begins."""
-        self._validate_params()
-        table = read_table(X, categorical=() if self.categorical is None else self.categorical)
-        validate_data(self, X, reset=True, skip_check_array=True)
-        return table
+    @abstractmethod
+    def _make_family(self) -> Family:
+        """Return the family of the target."""
 
-    def _fit(
-        self,
-        table: Table,
-        y: FloatArray,
-        family: Family,
-        sample_weight: Any,
-        offset: FloatArray | None,
-    ) -> Self:
-        """Fit on checked targets; the weights are as the user gave them."""
-        weights = check_weights(sample_weight, table.n_rows)
-        family.check_target(y)
+    @abstractmethod
+    def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:
+        """Return the target as the family wants it, or say what is wrong with it."""
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any = None
+    ) -> TrainingRows:
+        """Check everything and code the rows, before anything long begins.
+
+        What is read on the way is in the variables of this function only, and so gone when it
+        returns.
+        """
+        self._validate_params()
+        scan = scan_table(X, categorical=() if self.categorical is None else self.categorical)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        target = self._check_target(y, scan.n_rows, sample_weight)
+        family = self._make_family()
+        shift = check_offset(offset, exposure, family, scan.n_rows)
+        weights = check_weights(sample_weight, scan.n_rows)
+        family.check_target(target)
         if weights is not None and not weights.all():
-            rows = weights > 0
-            table, y, weights = table.take(rows), y[rows], weights[rows]
-            offset = None if offset is None else offset[rows]
+            kept = weights > 0
+            scan, target, weights = scan.take(kept), target[kept], weights[kept]
+            shift = None if shift is None else shift[kept]
+        return prepare_rows(scan, target, family, self._settings(), weights=weights, offset=shift)
+
+    def _fit(self, rows: TrainingRows) -> Self:
+        """Learn the rules."""
         announce_compilation(KERNELS)
-        result = fit_rules(table, y, family, self._settings(), weights=weights, offset=offset)
+        result = fit_rules(rows, self._make_family(), self._settings())
         self._supports = result.supports
         self._importances = result.importances
         self.ensemble_ = result.ensemble
@@ -225,9 +253,11 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
     def __init__(
         self,
         *,
-        max_degree: int = 1,
+        max_degree: int | None = 3,
         lambda_0: float = 0.002,
         lambda_1: float | None = None,
+        pricing: str = "auto",
+        pricing_options: dict[str, Any] | None = None,
         linear_terms: bool = False,
         bins: int = 32,
         thresholds: dict[str, Any] | None = None,
@@ -236,11 +266,14 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
         debias: bool = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.max_degree = max_degree
         self.lambda_0 = lambda_0
         self.lambda_1 = lambda_1
+        self.pricing = pricing
+        self.pricing_options = pricing_options
         self.linear_terms = linear_terms
         self.bins = bins
         self.thresholds = thresholds
@@ -249,6 +282,7 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
@@ -265,15 +299,18 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
         offset : array-like of shape (n,), default=None
             Added to the log-odds of each row, in the fit and (to be given again) in prediction.
         """
-        table = self._read(X)
+        return self._fit(self._prepare(X, y, sample_weight, offset))
+
+    def _make_family(self) -> Family:
+        return get_family("binomial")
+
+    def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:
         labels = column_or_1d(check_labels(y), warn=True)
-        check_length(labels, table.n_rows)
+        check_length(labels, n_rows)
         check_classification_targets(labels)
         self.classes_, encoded = np.unique(labels, return_inverse=True)
-        check_two_classes(labels, self.classes_, check_weights(sample_weight, len(labels)))
-        family = get_family("binomial")
-        shift = check_offset(offset, None, family, len(labels))
-        return self._fit(table, encoded.astype(np.float64), family, sample_weight, shift)
+        check_two_classes(labels, self.classes_, check_weights(sample_weight, n_rows))
+        return encoded.astype(np.float64)
 
     def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
         """Return the log-odds of the second class in each row."""
@@ -329,9 +366,11 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         *,
         family: str = "gaussian",
         power: float = 1.5,
-        max_degree: int = 1,
+        max_degree: int | None = 3,
         lambda_0: float = 0.002,
         lambda_1: float | None = None,
+        pricing: str = "auto",
+        pricing_options: dict[str, Any] | None = None,
         linear_terms: bool = False,
         bins: int = 32,
         thresholds: dict[str, Any] | None = None,
@@ -340,6 +379,7 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         debias: bool = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.family = family
@@ -347,6 +387,8 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         self.max_degree = max_degree
         self.lambda_0 = lambda_0
         self.lambda_1 = lambda_1
+        self.pricing = pricing
+        self.pricing_options = pricing_options
         self.linear_terms = linear_terms
         self.bins = bins
         self.thresholds = thresholds
@@ -355,6 +397,7 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
 
     def fit(
@@ -382,12 +425,15 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         exposure : array-like of shape (n,), default=None
             Multiplies the mean of each row (time at risk, number insured); for log links.
         """
-        table = self._read(X)
+        return self._fit(self._prepare(X, y, sample_weight, offset, exposure))
+
+    def _make_family(self) -> Family:
+        return get_family(self.family, self.power)
+
+    def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:  # noqa: ARG002
         target = check_target(y)
-        check_length(target, table.n_rows)
-        family = get_family(self.family, self.power)
-        shift = check_offset(offset, exposure, family, len(target))
-        return self._fit(table, target, family, sample_weight, shift)
+        check_length(target, n_rows)
+        return target
 
     def predict(
         self, X: Any, *, offset: ArrayLike | None = None, exposure: ArrayLike | None = None

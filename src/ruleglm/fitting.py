@@ -1,22 +1,26 @@
 """One fit from a table to an ensemble: bins, engine, column generation, refit.
 
+Columns are read one at a time, coded and let go, so that codes, target, weights, offset and linear
+terms are all that is in memory while the rules are learned.
+
 A gaussian target is centred and divided by its standard deviation inside the fit, so that a lambda
 means the same on every data set; the ensemble that comes out is in the target's own unit.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ruleglm.binning import Binning, build_binning
-from ruleglm.dtypes import FloatArray
+from ruleglm.binning import Binning, bin_rows
+from ruleglm.dtypes import CodeArray, FloatArray
 from ruleglm.engines import LocalEngine
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.families import Family
-from ruleglm.frames import Table
-from ruleglm.linear import ScaledTerm, build_linear_terms
-from ruleglm.pricing import HistogramPricer, Penalty
+from ruleglm.frames import Table, TableScan
+from ruleglm.linear import LinearColumns, ScaledTerm
+from ruleglm.pricing import Limits, Penalty, build_pricer
 from ruleglm.solvers import Solution, refit, run_column_generation
 
 KEEP_ABOVE = 1e-5
@@ -28,6 +32,9 @@ class FitSettings:
     """What a fit needs to know besides the data; the estimators document each."""
 
     penalty: Penalty
+    max_degree: int | None
+    pricing: str
+    pricing_options: Mapping[str, Any] | None
     linear_terms: bool
     bins: int
     thresholds: Mapping[str, Sequence[float]] | None
@@ -35,6 +42,7 @@ class FitSettings:
     debias: bool
     tol: float
     max_rounds: int
+    time_limit: float | None
     n_threads: int
 
 
@@ -59,20 +67,47 @@ class FitResult:
     certificate: str
 
 
-def fit_rules(
-    table: Table,
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """All that a fit keeps of the data, as the engine wants it.
+
+    Attributes
+    ----------
+    binning : Binning
+    codes : (n_features, n_rows) uint8
+    y : (n_rows,) float64, less ``shift`` and divided by ``unit``
+    weights : (n_rows,) float64, summing to 1, or None for equal weights
+    offset : (n_rows,) float64, divided by ``unit``, or None
+    terms : tuple of ScaledTerm, the linear terms
+    linear : (n_linear_terms, n_rows) float64 or None, their values
+    shift, unit : float, what takes the target to the scale of the fit
+    """
+
+    binning: Binning
+    codes: CodeArray
+    y: FloatArray
+    weights: FloatArray | None
+    offset: FloatArray | None
+    terms: tuple[ScaledTerm, ...]
+    linear: FloatArray | None
+    shift: float
+    unit: float
+
+
+def prepare_rows(
+    table: Table | TableScan,
     y: FloatArray,
     family: Family,
     settings: FitSettings,
     *,
     weights: FloatArray | None = None,
     offset: FloatArray | None = None,
-) -> FitResult:
-    """Learn a rule model.
+) -> TrainingRows:
+    """Code the rows, reading each column once; nothing that comes out refers to the table.
 
     Parameters
     ----------
-    table : Table
+    table : Table or TableScan
     y : (n_rows,) float64, valid for the family
     family : Family
     settings : FitSettings
@@ -80,30 +115,57 @@ def fit_rules(
     offset : (n_rows,) float64 or None
     """
     shares = None if weights is None else weights / weights.sum()
-    binning = build_binning(
+    lines = LinearColumns(table.n_rows, shares) if settings.linear_terms else None
+    binning, codes = bin_rows(
         table,
         bins=settings.bins,
         thresholds=settings.thresholds,
         sample_weight=weights,
         min_level_share=settings.min_level_share,
+        visit=None if lines is None else lines.add,
     )
-    linear = build_linear_terms(table, shares) if settings.linear_terms else []
     shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
-    engine = LocalEngine(
-        binning.encode(table),
-        binning.n_bins,
+    return TrainingRows(
+        binning,
+        codes,
         y if unit == 1.0 and shift == 0.0 else (y - shift) / unit,
+        shares,
+        offset if offset is None or unit == 1.0 else offset / unit,
+        () if lines is None else tuple(lines.terms),
+        None if lines is None else lines.values,
+        shift,
+        unit,
+    )
+
+
+def fit_rules(rows: TrainingRows, family: Family, settings: FitSettings) -> FitResult:
+    """Learn a rule model.
+
+    Parameters
+    ----------
+    rows : TrainingRows, prepared with the same family and settings
+    family : Family
+    settings : FitSettings
+    """
+    binning, linear = rows.binning, list(rows.terms)
+    engine = LocalEngine(
+        rows.codes,
+        binning.n_bins,
+        rows.y,
         family,
-        weights=shares,
-        offset=None if offset is None else offset / unit,
-        linear=np.array([term.column(table) for term in linear]) if linear else None,
+        weights=rows.weights,
+        offset=rows.offset,
+        linear=rows.linear,
         n_threads=settings.n_threads,
     )
-    pricer = HistogramPricer(binning.features)
+    pricer = build_pricer(
+        settings.pricing, binning.features, settings.max_degree, settings.pricing_options
+    )
     solution = run_column_generation(
         engine,
         pricer,
         settings.penalty,
+        Limits.after(settings.time_limit),
         tol=settings.tol,
         max_rounds=settings.max_rounds,
     )
@@ -112,7 +174,7 @@ def fit_rules(
         engine.set_coefficients(coef)
         coef = refit(engine, coef).coef
     words = certificate_words(solution, pricer.describe())
-    return build_result(engine, binning, linear, coef, (shift, unit), solution, words)
+    return build_result(engine, binning, linear, coef, (rows.shift, rows.unit), solution, words)
 
 
 def target_scale(y: FloatArray, shares: FloatArray | None) -> tuple[float, float]:

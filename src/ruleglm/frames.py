@@ -1,15 +1,16 @@
 """Reads pandas, polars and pyarrow frames, arrays and lists into one table of columns.
 
-`read_table` is the only door through which data come in, in training and in prediction; what it
-returns holds plain NumPy arrays and Python values.
+Data come in through two doors only: `scan_table` for training, which reads a column when it is
+asked for and does not keep it, and `read_table` for prediction, which reads all columns at once.
+What they return holds plain NumPy arrays and Python values.
 """
 
 import difflib
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -27,10 +28,21 @@ from ruleglm.columns import (
 )
 from ruleglm.dtypes import AnyArray, BoolArray, IntArray
 
-__all__ = ["Column", "Kind", "Level", "LevelColumn", "NumberColumn", "Table", "read_table"]
+__all__ = [
+    "Column",
+    "Kind",
+    "Level",
+    "LevelColumn",
+    "NumberColumn",
+    "Table",
+    "TableScan",
+    "check_name",
+    "read_table",
+    "scan_table",
+]
 
-Source: TypeAlias = tuple[list[str], list[Any], bool]
-"""Names, unread columns, and whether the columns came with names of their own."""
+Source: TypeAlias = tuple[list[str], list[Any], int, bool]
+"""Names, unread columns, number of rows, and whether the columns came with their own names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +90,97 @@ class Table:
         ValueError
             If there is no such column; the message gives names that look alike.
         """
-        if name in self._position:
-            return self.columns[self._position[name]]
-        raise ValueError(f"There is no column {name!r}; {_near_names(name, self.names)}.")
+        check_name(name, self.names)
+        return self.columns[self._position[name]]
 
     def take(self, rows: IntArray | BoolArray) -> "Table":
         """Return the rows of a mask or of an index, in that order."""
         return Table(tuple(column.take(rows) for column in self.columns))
+
+
+@dataclass(frozen=True, eq=False)
+class TableScan:
+    """Columns of equal length that are yet to be read.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns, in their order.
+    n_rows : int
+        Number of rows.
+    readers : tuple of callables
+        What reads each column, all its rows.
+    rows : ndarray of int64, optional
+        Index of the rows wanted; all if not given.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    readers: tuple[Callable[[], Column], ...]
+    rows: IntArray | None = None
+
+    @property
+    def columns(self) -> Iterator[Column]:
+        """The columns in their order, each read when it is asked for and not kept."""
+        for read in self.readers:
+            yield read() if self.rows is None else read().take(self.rows)
+
+    def take(self, rows: IntArray | BoolArray) -> "TableScan":
+        """Return a scan of the rows of a mask or of an index, in that order."""
+        kept = (np.arange(self.n_rows) if self.rows is None else self.rows)[rows]
+        return replace(self, n_rows=len(kept), rows=kept)
+
+
+def scan_table(
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    levels: Mapping[str, tuple[Level, ...]] | None = None,
+    categorical: Iterable[str | int] = (),
+) -> TableScan:
+    """Open data of any kind, to be read column by column.
+
+    Parameters
+    ----------
+    X : frame, array or list of rows
+        A pandas or polars frame, a pyarrow table, a two-dimensional array or a list of lists. The
+        columns of arrays and lists are called x0, x1 and so on.
+    names : sequence of str, optional
+        The columns wanted, in this order: frames are read by name and may hold more, arrays are
+        read by position and must hold as many. Frames are read by position too if the names
+        wanted are those of an array's columns and the frame has none of them.
+    kinds : mapping of str to {"number", "level", "ordered"}, optional
+        What columns must be, as in training.
+    levels : mapping of str to tuple, optional
+        Levels that come first in a column's codes; levels beyond them are appended.
+    categorical : iterable of str or int, optional
+        Names or positions of columns to read as levels though they hold numbers.
+
+    Returns
+    -------
+    TableScan
+        The columns, yet to be read. One that is neither of numbers nor of levels, or not of its
+        kind, is refused when it is reached.
+
+    Raises
+    ------
+    TypeError
+        If X is a lazy frame, or `categorical` is no list of columns.
+    ValueError
+        If the shape or the names do not fit.
+    """
+    found, columns, n_rows, named = _open_source(X)
+    _check_unique(found)
+    if names is not None:
+        found, columns = _choose_columns(found, columns, list(names), named=named)
+    as_levels = _find_categorical(found, categorical)
+    kinds, levels = kinds or {}, levels or {}
+    readers = (
+        partial(_read_column, name, column, name in as_levels, kinds.get(name), levels.get(name))
+        for name, column in zip(found, columns, strict=True)
+    )
+    return TableScan(tuple(found), n_rows, tuple(readers))
 
 
 def read_table(
@@ -100,18 +196,9 @@ def read_table(
     Parameters
     ----------
     X : frame, array or list of rows
-        A pandas or polars frame, a pyarrow table, a two-dimensional array or a list of lists. The
-        columns of arrays and lists are called x0, x1 and so on. A `Table` is returned as it is.
-    names : sequence of str, optional
-        The columns wanted, in this order: frames are read by name and may hold more, arrays are
-        read by position and must hold as many. Frames are read by position too if the names
-        wanted are those of an array's columns and the frame has none of them.
-    kinds : mapping of str to {"number", "level", "ordered"}, optional
-        What columns must be, as in training.
-    levels : mapping of str to tuple, optional
-        Levels that come first in a column's codes; levels beyond them are appended.
-    categorical : iterable of str or int, optional
-        Names or positions of columns to read as levels though they hold numbers.
+        As for `scan_table`; a `Table` is returned as it is.
+    names, kinds, levels, categorical
+        As for `scan_table`.
 
     Returns
     -------
@@ -127,17 +214,8 @@ def read_table(
     """
     if isinstance(X, Table):
         return X
-    found, columns, named = _open_source(X)
-    _check_unique(found)
-    if names is not None:
-        found, columns = _choose_columns(found, columns, list(names), named=named)
-    as_levels = _find_categorical(found, categorical)
-    kinds, levels = kinds or {}, levels or {}
-    read = (
-        _read_column(name, column, name in as_levels, kinds.get(name), levels.get(name))
-        for name, column in zip(found, columns, strict=True)
-    )
-    return Table(tuple(read))
+    scan = scan_table(X, names=names, kinds=kinds, levels=levels, categorical=categorical)
+    return Table(tuple(scan.columns))
 
 
 def _read_column(
@@ -176,7 +254,7 @@ def _open_source(X: Any) -> Source:
         names = list(frame.columns)
         columns = [nw.to_native(frame.get_column(name)) for name in names]
     _check_shape(len(X), len(names))
-    return names, columns, True
+    return names, columns, len(X), True
 
 
 def _open_array(X: Any) -> Source:
@@ -188,7 +266,7 @@ def _open_array(X: Any) -> Source:
         masked, X = np.ma.getmaskarray(X), np.ma.getdata(X).astype(object)
         X[masked] = None
     array: AnyArray = check_array(X, dtype=None, ensure_all_finite=False)
-    return _number_names(array.shape[1]), list(array.T), False
+    return _number_names(array.shape[1]), list(array.T), array.shape[0], False
 
 
 def _number_names(n_columns: int) -> list[str]:
@@ -251,6 +329,12 @@ def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set
             raise ValueError(f"`categorical` gives column {place}, but X has {len(names)} columns.")
         chosen.add(names[place])
     return chosen
+
+
+def check_name(name: str, names: Sequence[str]) -> None:
+    """Refuse a name that no column has; the message gives names that look alike."""
+    if name not in names:
+        raise ValueError(f"There is no column {name!r}; {_near_names(name, names)}.")
 
 
 def _near_names(name: str, names: Sequence[str]) -> str:

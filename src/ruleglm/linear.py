@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ruleglm.dtypes import FloatArray
-from ruleglm.frames import NumberColumn, Table
+from ruleglm.frames import Column, NumberColumn, Table
 from ruleglm.rules import LinearTerm
 
 WINSOR_SHARE = 0.025
@@ -38,11 +38,35 @@ class ScaledTerm:
         return (self.term.values(table) - self.center) * self.scale
 
 
-def build_linear_terms(table: Table, weights: FloatArray | None) -> list[ScaledTerm]:
-    """Return a term for each number column that varies."""
-    numbers = [column for column in table.columns if isinstance(column, NumberColumn)]
-    terms = (_build_term(column, weights) for column in numbers)
-    return [term for term in terms if term is not None]
+class LinearColumns:
+    """Makes the terms of columns that come one after the other.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    weights : (n_rows,) float64, or None for equal weights
+
+    Attributes
+    ----------
+    terms : list of ScaledTerm
+    values : (n_terms, n_rows) float64, the terms as they enter the fit
+    """
+
+    def __init__(self, n_rows: int, weights: FloatArray | None) -> None:
+        self.terms: list[ScaledTerm] = []
+        self.values = np.empty((0, n_rows))
+        self._weights = weights
+
+    def add(self, column: Column) -> None:
+        """Make a term of a number column that varies; leave out any other column."""
+        term = _build_term(column, self._weights) if isinstance(column, NumberColumn) else None
+        if term is None:
+            return
+        self.terms.append(term)
+        shape = len(self.terms), self.values.shape[1]
+        self.values.resize(shape, refcheck=False)  # in place, so that there are never two of it
+        self.values[-1] = term.column(Table((column,)))
 
 
 def _build_term(column: NumberColumn, weights: FloatArray | None) -> ScaledTerm | None:

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from ruleglm.dtypes import BoolArray, FloatArray, IntArray
+from ruleglm.dtypes import BoolArray, FloatArray
 
 TIE = 1e-9
 """Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
@@ -38,7 +38,9 @@ class DistinctValues:
     @property
     def weights(self) -> FloatArray:
         """Weight of the rows of each value."""
-        return np.diff(self.cumulative, prepend=0.0)
+        weights = self.cumulative.copy()
+        weights[1:] -= self.cumulative[:-1]
+        return weights
 
 
 def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None) -> DistinctValues:
@@ -60,7 +62,9 @@ def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None
         ordered = np.sort(values)  # missing values come last
         ordered = ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
         last = _last_of_runs(ordered)
-        return DistinctValues(ordered[last], (last + 1).astype(np.float64))
+        cumulative = np.flatnonzero(last).astype(np.float64)
+        cumulative += 1.0
+        return DistinctValues(ordered[last], cumulative)
     order = np.argsort(values)
     order = order[: len(order) - np.count_nonzero(np.isnan(values))]
     ordered = values[order]
@@ -68,10 +72,11 @@ def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None
     return DistinctValues(ordered[last], np.cumsum(sample_weight[order])[last])
 
 
-def _last_of_runs(ordered: FloatArray) -> IntArray:
-    if len(ordered) == 0:
-        return np.zeros(0, dtype=np.int64)
-    return np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
+def _last_of_runs(ordered: FloatArray) -> BoolArray:
+    """Mark the last of each run of equal values."""
+    last = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=last[:-1])
+    return last
 
 
 def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
@@ -100,8 +105,8 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
 
 def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:
     """Return positions of values after which a bin ends, ascending."""
-    cumulative = distinct.cumulative / distinct.cumulative[-1]
-    heavy = _find_heavy(np.diff(cumulative, prepend=0.0), bins)
+    cumulative = distinct.cumulative
+    heavy = _find_heavy(distinct.weights, float(cumulative[-1]) / bins, bins)
     starts, stops = _light_runs(heavy)
     parts = _share_bins(cumulative, starts, stops, bins - int(np.count_nonzero(heavy)))
     cuts = set(np.flatnonzero(heavy).tolist())
@@ -111,12 +116,12 @@ def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:
     return sorted(cuts - {-1, len(heavy) - 1})
 
 
-def _find_heavy(shares: FloatArray, bins: int) -> BoolArray:
+def _find_heavy(weights: FloatArray, fair: float, bins: int) -> BoolArray:
     """Mark the values with a bin of their own; the lightest give theirs up if bins run short."""
-    heavy = shares * bins >= 1.0 - TIE
+    heavy = weights >= fair * (1.0 - TIE)
     while np.count_nonzero(heavy) + len(_light_runs(heavy)[0]) > bins:
-        least = shares[heavy].min() * (1.0 + TIE)
-        heavy[np.argmax(heavy & (shares <= least))] = False
+        least = weights[heavy].min() * (1.0 + TIE)
+        heavy[np.argmax(heavy & (weights <= least))] = False
     return heavy
 
 

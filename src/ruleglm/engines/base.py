@@ -12,10 +12,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import FloatArray, IntArray
+from ruleglm.dtypes import CodeArray, FloatArray, IntArray
+from ruleglm.parallel import Workers
 
 RowVector = Literal["gradient", "hessian", "positive"]
-"""Row values to add up: ``-s dloss/deta``, ``s d2loss/deta2``, or ``max(gradient, 0)``."""
+"""Row values to add up: ``s dloss/deta``, ``s d2loss/deta2``, or ``max(gradient, 0)``."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Engine(Protocol):
     n_linear: int
     rules: list[BinRule]
     degrees: list[int]
+    workers: Workers
 
     def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
         """Append columns for ``rules``, with coefficients of zero; return how many were added.
@@ -123,6 +125,12 @@ class Engine(Protocol):
         within: BinRule = (),
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
+
+    def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
+        """Return the codes and the weighted gradient of the rows that ``within`` covers.
+
+        The one request that brings rows together; deep searches and the integer program need it.
+        """
 
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers."""

@@ -5,12 +5,10 @@ in order, so the answers are the same to the last bit for any number of threads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
-from ruleglm import kernels
+from ruleglm import kernels, parallel
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import (
     MAX_BINS,
@@ -24,15 +22,13 @@ from ruleglm.dtypes import (
 )
 from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
 from ruleglm.families import Family
+from ruleglm.parallel import Workers, cut
 
-BLOCK = 8192
+BLOCK = 4096
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
 
 MAX_PARTS = 16
 """The most parts that a sum over rows is cut into for threads."""
-
-THREAD_WORK = 1_000_000
-"""Elementary additions below which threads cost more than they save."""
 
 
 class LocalEngine:
@@ -74,15 +70,14 @@ class LocalEngine:
         self._y = y
         self._weights = weights
         self._offset = offset
-        self._n_threads = n_threads
-        self._pool: ThreadPoolExecutor | None = None
+        self.workers = Workers(n_threads)
         self._columns = np.empty((0, self._n_words), WORD_DTYPE)
         self._gram: FloatArray | None = None
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
         self._direction = np.zeros(self.n_rows)
         self._gradient: FloatArray | None = None
-        self._hessian: FloatArray | None = None
         self._frozen = np.empty(0)
+        self._fresh = False
 
     @property
     def _n_words(self) -> int:
@@ -172,21 +167,28 @@ class LocalEngine:
     def gram(self) -> FloatArray:
         """Return the second derivatives of the mean loss at the point of the last refresh."""
         if self._gram is None:
-            self._frozen = self._hessian_rows()
+            self._frozen = np.empty(0)  # let go of the old before the new is made
+            self._frozen = self._derive(1)
+            self._fresh = True
             self._gram = np.empty((0, 0))
         self._gram = self._extended_gram(self._gram)
         return self._gram
 
     def refresh(self) -> bool:
         """Move the second derivatives to where the model stands; False if that changes nothing."""
-        if self.family.constant_hessian or self._frozen is self._hessian_rows():
+        if self.family.constant_hessian or self._fresh:
             return False
         self._gram = None
         return True
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
-        return float(self._hessian_rows().sum())
+
+        def block_sum(rows: slice) -> float:
+            _, hessian = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
+            return self._mean_part(hessian, rows)
+
+        return float(sum(self.workers.map(block_sum, self._blocks(), 20 * self.n_rows)))
 
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
@@ -208,7 +210,7 @@ class LocalEngine:
                 values += theta * self._offset[rows]
             return self._mean_part(values, rows)
 
-        return float(sum(self._map(block_value, self._blocks(), 20 * self.n_rows)))
+        return float(sum(self.workers.map(block_value, self._blocks(), 20 * self.n_rows)))
 
     def linear_bound(self) -> float:
         """Return the largest absolute value in the linear columns, 0 without any."""
@@ -221,11 +223,7 @@ class LocalEngine:
         within: BinRule = (),
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
-        codes, values = self.codes, self._row_vectors(vectors)
-        if within:
-            rows = unpack_column(evaluate(codes, [within])[0], self.n_rows)
-            codes = np.ascontiguousarray(codes[:, rows])
-            values = np.ascontiguousarray(values[:, rows])
+        codes, values = self._within(within, self._row_vectors(vectors))
         starts = histogram_starts(tuples, self.n_bins)
         out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
 
@@ -240,10 +238,22 @@ class LocalEngine:
                 out[:, limits[0] : limits[-1]] = target
 
         parts = cut(len(tuples), self._parts(len(tuples) * codes.shape[1] * len(values)), 1)
-        self._map(fill, parts, len(tuples) * codes.shape[1])
+        self.workers.map(fill, parts, len(tuples) * codes.shape[1])
         return JointHistograms(tuples, self.n_bins, starts, out)
 
+    def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
+        """Return the codes and the weighted gradient of the rows that ``within`` covers."""
+        codes, values = self._within(within, self._gradient_rows()[None])
+        return codes, values[0]
+
     # --- inside
+
+    def _within(self, rule: BinRule, values: FloatArray) -> tuple[CodeArray, FloatArray]:
+        """Return the codes and row values of the rows that a rule covers."""
+        if not rule:
+            return self.codes, values
+        rows = unpack_column(evaluate(self.codes, [rule])[0], self.n_rows)
+        return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
 
     def _coverage(self, words: WordArray) -> bytes:
         """Name the rows that a column covers, the same for the rows that it does not."""
@@ -253,27 +263,19 @@ class LocalEngine:
         return words.tobytes()
 
     def _forget(self) -> None:
-        self._gradient = self._hessian = None
+        self._gradient = None
+        self._fresh = False
 
     def _blocks(self) -> Iterable[slice]:
         return (slice(b, min(b + BLOCK, self.n_rows)) for b in range(0, self.n_rows, BLOCK))
 
     def _parts(self, work: int) -> int:
-        return 1 if work < THREAD_WORK else MAX_PARTS
-
-    def _map(
-        self, function: Callable[[slice], Any], parts: Iterable[slice], work: int
-    ) -> list[Any]:
-        if self._n_threads == 1 or work < THREAD_WORK:
-            return [function(part) for part in parts]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._n_threads)
-        return list(self._pool.map(function, parts))
+        return 1 if work < parallel.THREAD_WORK else MAX_PARTS
 
     def _add_parts(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
         """Add up a sum over rows from its parts, in their order."""
         parts = cut(self.n_rows, self._parts(work), 64)
-        return np.asarray(np.sum(self._map(total, parts, work), axis=0))
+        return np.asarray(np.sum(self.workers.map(total, parts, work), axis=0))
 
     def _mean_part(self, values: FloatArray, rows: slice) -> float:
         if self._weights is None:
@@ -287,43 +289,39 @@ class LocalEngine:
             return np.array(parts)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            total = sum(self._map(block_losses, self._blocks(), 20 * self.n_rows * len(steps)))
+            total = sum(
+                self.workers.map(block_losses, self._blocks(), 20 * self.n_rows * len(steps))
+            )
         return np.asarray(total)
 
-    def _derive(self) -> None:
-        """Compute the weighted gradient and Hessian of every row."""
-        gradient, hessian = np.empty(self.n_rows), np.empty(self.n_rows)
+    def _derive(self, which: int) -> FloatArray:
+        """Return the weighted first (0) or second (1) derivative of every row's loss."""
+        out = np.empty(self.n_rows)
 
         def fill(rows: slice) -> None:
-            first, second = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
+            values = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])[which]
             weights = 1.0 / self.n_rows if self._weights is None else self._weights[rows]
-            np.multiply(first, weights, out=gradient[rows])
-            np.multiply(second, weights, out=hessian[rows])
+            np.multiply(values, weights, out=out[rows])
 
-        self._map(fill, self._blocks(), 20 * self.n_rows)
-        self._gradient, self._hessian = gradient, hessian
+        self.workers.map(fill, self._blocks(), 20 * self.n_rows)
+        return out
 
     def _gradient_rows(self) -> FloatArray:
         if self._gradient is None:
-            self._derive()
-        assert self._gradient is not None
+            self._gradient = self._derive(0)
         return self._gradient
 
-    def _hessian_rows(self) -> FloatArray:
-        if self._hessian is None:
-            self._derive()
-        assert self._hessian is not None
-        return self._hessian
-
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
+        if tuple(vectors) == ("gradient",):
+            return self._gradient_rows()[None]
         out = np.empty((len(vectors), self.n_rows))
         for row, name in zip(out, vectors, strict=True):
             if name == "hessian":
-                row[:] = self._hessian_rows()
+                row[:] = self._derive(1)
+            elif name == "gradient":
+                row[:] = self._gradient_rows()
             else:
-                np.negative(self._gradient_rows(), out=row)
-                if name == "positive":
-                    np.maximum(row, 0.0, out=row)
+                np.maximum(self._gradient_rows(), 0.0, out=row)
         return out
 
     def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
@@ -336,7 +334,7 @@ class LocalEngine:
                 out[rows] += linear @ self.linear[:, rows]
             kernels.add_columns(self._columns, rules, rows.start, rows.stop, out)
 
-        self._map(add, cut(self.n_rows, self._parts(work), 64), work)
+        self.workers.map(add, cut(self.n_rows, self._parts(work), 64), work)
 
     def _sum_columns(self, columns: WordArray, values: FloatArray) -> FloatArray:
         work = self.n_rows * len(columns)
@@ -417,9 +415,3 @@ def mask_table(mask: int) -> CodeArray:
 def unpack_column(words: WordArray, n_rows: int) -> BoolArray:
     """Unpack one column of bits into a row mask."""
     return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_rows).view(np.bool_)
-
-
-def cut(length: int, n_parts: int, multiple: int) -> list[slice]:
-    """Cut ``range(length)`` into at most ``n_parts`` slices that start at multiples."""
-    size = max(1, -(-length // (n_parts * multiple))) * multiple
-    return [slice(first, min(first + size, length)) for first in range(0, length, size)]

@@ -14,6 +14,14 @@ from ruleglm.kernels.columns import (
 )
 from ruleglm.kernels.descent import descend
 from ruleglm.kernels.histograms import contract_axis, fill_histograms
+from ruleglm.kernels.pricing import (
+    locate,
+    scan_axis,
+    scan_second_degree,
+    score_pairs,
+    score_triples,
+)
+from ruleglm.kernels.search import search_branch
 
 KERNELS = (
     fill_histograms,
@@ -25,6 +33,12 @@ KERNELS = (
     sum_columns,
     add_columns,
     descend,
+    scan_axis,
+    locate,
+    scan_second_degree,
+    score_pairs,
+    score_triples,
+    search_branch,
 )
 
 __all__ = [
@@ -35,6 +49,12 @@ __all__ = [
     "descend",
     "evaluate_rules",
     "fill_histograms",
+    "locate",
+    "scan_axis",
+    "scan_second_degree",
+    "score_pairs",
+    "score_triples",
+    "search_branch",
     "sum_columns",
     "unpack_words",
     "weighted_gram",

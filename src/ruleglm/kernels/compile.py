@@ -11,9 +11,18 @@ FAST_SUMS = {"reassoc", "contract", "nsz"}
 """Let sums be reordered into vector lanes; NaN and infinity keep their meaning."""
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+FAST_EXTREMES = FAST_SUMS | {"nnan"}
+"""Let maxima vectorise too: only for values that are finite by construction."""
+
+
+def kernel(function: Callable[..., Any], *, fastmath: set[str] = FAST_SUMS) -> Any:
     """Compile ``function`` on first use: no lock held, cached on disk, sums free to vectorise."""
-    return numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST_SUMS)(function)
+    return numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=fastmath)(function)
+
+
+def finite_kernel(function: Callable[..., Any]) -> Any:
+    """Compile as :func:`kernel`, for values that are never NaN."""
+    return kernel(function, fastmath=FAST_EXTREMES)
 
 
 def announce_compilation(kernels: Iterable[Any]) -> None:

@@ -1,66 +1,244 @@
-"""Exact pricing from joint histograms (design, section 3)."""
+"""Exact pricing from joint histograms (design, section 3).
 
-from collections.abc import Container
+All rules of degree 1 come from one histogram a feature, those of degree 2 from one a pair of
+features, those of degree 3 from one a triple; deeper rules from a branch and bound search that
+starts where these end.
+"""
+
+from collections.abc import Container, Iterator
+from itertools import combinations, islice
 
 import numpy as np
 
 from ruleglm import kernels
-from ruleglm.binning import BinRule, FeatureBins
-from ruleglm.dtypes import FloatArray
-from ruleglm.engines.base import Engine
-from ruleglm.pricing.problem import Penalty, PricingResult
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
+from ruleglm.engines.base import Engine, JointHistograms
+from ruleglm.parallel import cut
+from ruleglm.pricing.deep import search_deep
+from ruleglm.pricing.found import Found
+from ruleglm.pricing.problem import Limits, Penalty, PricingResult
+from ruleglm.pricing.vocabulary import ConditionTable
 
-DIGITS = 9
-"""Decimals of ``|sum g a| / lambda`` that count; the rest is rounding, and must decide nothing."""
+MAX_CELLS = 1 << 22
+"""Cells of the histograms that are held at one time: 32 MB."""
+
+MAX_TUPLES = 4096
+"""Tuples of features in one batch."""
+
+N_PARTS = 16
+"""Parts that the scoring of a batch is cut into for threads."""
 
 
 class HistogramPricer:
-    """Prices every first-degree rule from one histogram a feature.
+    """Searches every rule up to a degree.
 
-    Of two complementary rules only one is in the class: with the intercept they are collinear.
+    Parameters
+    ----------
+    table : ConditionTable
+    max_degree : int or None, None for rules of any degree
+    staged : bool, whether to stop at the first order of histograms that finds rules; then the
+    class is
+        searched to the end only in the last rounds
+    n_rules : int, the most rules to return, at most one of each sign and set of features
     """
 
-    def __init__(self, features: tuple[FeatureBins, ...]) -> None:
-        self._features = features
-        used = [f for f, bins in enumerate(features) if len(bins.first_degree)]
-        self._tuples = np.array(used, np.int64).reshape(-1, 1)
+    def __init__(
+        self, table: ConditionTable, max_degree: int | None, *, staged: bool, n_rules: int
+    ) -> None:
+        self._table = table
+        self._max_degree = max_degree
+        self._staged = staged
+        self._n_rules = n_rules
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
-        return "all rules of degree 1 over these bins"
+        return describe_class(self._max_degree)
 
-    def price(self, engine: Engine, penalty: Penalty, held: Container[BinRule]) -> PricingResult:
-        """Return, for each feature, the rules at the peaks of the reduced cost."""
-        price = penalty.of(1)
-        found: list[tuple[float, BinRule]] = []
-        largest = 0.0
-        histograms = engine.joint_histograms(self._tuples)
-        for (feature,), histogram in zip(self._tuples.tolist(), histograms, strict=True):
-            bins = self._features[feature]
-            ratios = np.abs(condition_values(histogram, bins)) / price
-            largest = max(largest, float(ratios.max()))
-            for k in peaks(ratios):
-                rule = ((feature, bins.vocabulary.masks[bins.first_degree[k]]),)
-                if rule not in held:
-                    found.append((-round(float(ratios[k]), DIGITS), rule))
-        rules = [rule for _, rule in sorted(found)]
-        best = (largest - 1.0) * price
-        return PricingResult(rules, [1] * len(rules), best, largest, complete=True)
+    def price(
+        self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
+    ) -> PricingResult:
+        """Return the best rules of each set of features, and the best value of all."""
+        found = Found(penalty, held)
+        masses = self._price_features(engine, found)
+        complete = True
+        for degree in (2, 3):
+            if complete and self._reaches(degree) and not self._done(found):
+                complete = self._price_tuples(engine, found, masses, degree, limits)
+            elif self._reaches(degree):
+                leave_tuples(found, masses, degree)
+                complete = False
+        if self._reaches(4):
+            deep = complete and not self._done(found)
+            complete = deep and search_deep(engine, found, self._table, self._max_degree, limits)
+            if not deep:
+                found.leave(4, float(masses.max(initial=0.0)))
+        return found.result(self._n_rules, complete)
+
+    def _reaches(self, degree: int) -> bool:
+        return self._max_degree is None or self._max_degree >= degree
+
+    def _done(self, found: Found) -> bool:
+        return self._staged and found.improves
+
+    def _price_features(self, engine: Engine, found: Found) -> FloatArray:
+        """Price the rules on one feature; return a bound on any rule with each of the features."""
+        masses = np.zeros(len(self._table.features))
+        tuples = np.array(self._table.splitting, INDEX_DTYPE).reshape(-1, 1)
+        if len(tuples) == 0:
+            return masses
+        histograms = engine.joint_histograms(tuples, ("gradient", "positive"))
+        for position, (feature,) in enumerate(tuples.tolist()):
+            sums = histograms.cube(position, 0)
+            values = self._table.values(feature, sums)
+            positive = self._table.values(feature, histograms.cube(position, 1))
+            masses[feature] = max(positive.max(), (positive - values).max())
+            self._offer_first_degree(found, feature, np.abs(values))
+            if self._reaches(2):
+                self._offer_second_degree(found, feature, sums)
+            if self._reaches(3) and self._table.top[feature] < 0:
+                self._offer_three_levels(found, feature, sums)
+        return masses
+
+    def _offer_first_degree(self, found: Found, feature: int, values: FloatArray) -> None:
+        """Offer the peaks of one of each complementary pair of conditions."""
+        bins = self._table.features[feature]
+        values = values[bins.first_degree]
+        found.see(1, float(values.max()))
+        for k in peaks(values / found.penalty.of(1)):
+            mask = bins.vocabulary.masks[bins.first_degree[k]]
+            found.offer(((feature, mask),), 1, float(values[k]))
+
+    def _offer_second_degree(self, found: Found, feature: int, sums: FloatArray) -> None:
+        top = int(self._table.top[feature])
+        best, where = np.array([-np.inf, np.inf]), np.zeros((2, 2), np.int64)
+        vector = np.cumsum(sums) if top >= 0 else sums
+        kernels.scan_second_degree(np.ascontiguousarray(vector), len(sums), top, best, where)
+        for value, (a, b) in zip(best.tolist(), where.tolist(), strict=True):
+            if np.isfinite(value):
+                mask = self._table.second_degree_mask(feature, a, b)
+                self._offer(found, [(feature, mask)], 2, abs(value))
+
+    def _offer_three_levels(self, found: Found, feature: int, sums: FloatArray) -> None:
+        n_levels = -1 - int(self._table.top[feature])
+        if n_levels < 3:
+            return
+        present = self._table.features[feature].present_mask
+        order = np.argsort(sums[:n_levels], kind="stable").tolist()
+        for left_out in (order[:3], order[-3:]):
+            mask = present & ~sum(1 << b for b in left_out)
+            value = abs(float(sums[:-1].sum() - sums[left_out].sum()))
+            self._offer(found, [(feature, mask)], 3, value)
+
+    def _offer(
+        self, found: Found, conditions: list[tuple[int, int]], degree: int, value: float
+    ) -> None:
+        found.see(degree, value)
+        made = self._table.make_rule(conditions)
+        if made is not None:
+            found.offer(*made, value)
+
+    def _price_tuples(
+        self, engine: Engine, found: Found, masses: FloatArray, degree: int, limits: Limits
+    ) -> bool:
+        """Price the rules of ``degree`` on as many features, and of one more on pairs.
+
+        Pairs also give the rules of degree 3 with two conditions on one feature. Tuples in which a
+        feature's mass is too small for any rule to improve the model are not filled.
+        """
+        least = found.threshold(degree)
+        wide = [f for f in self._table.splitting if masses[f] > least]
+        found.leave(degree, min(least, float(masses.max(initial=0.0))))
+        for tuples in self._batches(wide, degree):
+            if limits.over():
+                leave_tuples(found, masses, degree)
+                return False
+            histograms = engine.joint_histograms(tuples)
+            if degree == 2:
+                self._score_pairs(engine, found, histograms)
+            else:
+                self._score_triples(engine, found, histograms)
+        return True
+
+    def _batches(self, features: list[int], order: int) -> Iterator[IntArray]:
+        tuples = combinations(features, order)
+        largest = int(self._table.n_bins[features].max(initial=1)) ** order
+        size = max(1, min(MAX_TUPLES, MAX_CELLS // largest))
+        while batch := list(islice(tuples, size)):
+            yield np.array(batch, INDEX_DTYPE)
+
+    def _score_pairs(self, engine: Engine, found: Found, histograms: JointHistograms) -> None:
+        table, n_tuples = self._table, len(histograms.tuples)
+        deep = self._reaches(3)
+        best = np.empty((n_tuples, 3, 2))
+        where = np.zeros((n_tuples, 3, 2, 3), np.int64)
+
+        def score(part: slice) -> None:
+            kernels.score_pairs(
+                histograms.values[0],
+                histograms.starts[part.start : part.stop + 1],
+                histograms.tuples[part],
+                *(table.n_bins, table.first, table.lo, table.hi, table.negate, table.top, deep),
+                best[part],
+                where[part],
+            )
+
+        engine.workers.map(score, cut(n_tuples, N_PARTS), 8 * histograms.values.shape[1])
+        values = np.abs(best)
+        for kind, degree in enumerate((2, 3, 3) if deep else (2,)):
+            finite = np.isfinite(values[:, kind])
+            found.see(degree, float(values[:, kind][finite].max(initial=0.0)))
+            for t, sign in self._worth(found, degree, np.where(finite, values[:, kind], 0.0)):
+                f, g = histograms.tuples[t].tolist()
+                if kind == 2:
+                    f, g = g, f
+                c, a, b = where[t, kind, sign].tolist()
+                other = table.coded_mask(g, a) if kind == 0 else table.second_degree_mask(g, a, b)
+                conditions = [(f, table.masks[c]), (g, other)]
+                self._offer(found, conditions, degree, float(values[t, kind, sign]))
+
+    def _score_triples(self, engine: Engine, found: Found, histograms: JointHistograms) -> None:
+        table, n_tuples = self._table, len(histograms.tuples)
+        best = np.empty((n_tuples, 2))
+        where = np.zeros((n_tuples, 2, 3), np.int64)
+
+        def score(part: slice) -> None:
+            kernels.score_triples(
+                histograms.values[0],
+                histograms.starts[part.start : part.stop + 1],
+                histograms.tuples[part],
+                *(table.n_bins, table.first, table.lo, table.hi, table.negate, table.top),
+                best[part],
+                where[part],
+            )
+
+        engine.workers.map(score, cut(n_tuples, N_PARTS), 20 * histograms.values.shape[1])
+        values = np.abs(best)
+        found.see(3, float(values.max()))
+        for t, sign in self._worth(found, 3, values):
+            f, g, h = histograms.tuples[t].tolist()
+            c, d, code = where[t, sign].tolist()
+            conditions = [(f, table.masks[c]), (g, table.masks[d]), (h, table.coded_mask(h, code))]
+            self._offer(found, conditions, 3, float(values[t, sign]))
+
+    def _worth(self, found: Found, degree: int, values: FloatArray) -> list[tuple[int, int]]:
+        """Return (tuple, sign) of the best values that improve the model, best first."""
+        flat = values.ravel()
+        worth = np.flatnonzero(flat > found.threshold(degree))
+        order = np.argsort(-flat[worth], kind="stable")[: self._n_rules]
+        return [(int(k) // 2, int(k) % 2) for k in worth[order]]
 
 
-def condition_values(histogram: FloatArray, bins: FeatureBins) -> FloatArray:
-    """Return the row sum of each first-degree condition from its feature's histogram."""
-    vocabulary, kept = bins.vocabulary, bins.first_degree
-    out = np.empty((1, len(kept), 1))
-    kernels.contract_axis(
-        histogram.reshape(1, -1, 1),
-        vocabulary.lo[kept],
-        vocabulary.hi[kept],
-        vocabulary.negate[kept],
-        bins.n_bins - 1,
-        out,
-    )
-    return out[0, :, 0]
+def leave_tuples(found: Found, masses: FloatArray, degree: int) -> None:
+    """Bound the rules on ``degree`` features or more that are not searched."""
+    ranked = np.sort(masses)[::-1]
+    found.leave(degree, float(ranked[0]) if len(ranked) else 0.0)
+
+
+def describe_class(max_degree: int | None) -> str:
+    """Return the class of rules up to a degree, in words."""
+    degree = "any degree" if max_degree is None else f"degree <= {max_degree}"
+    return f"all rules of {'degree 1' if max_degree == 1 else degree} over these bins"
 
 
 def peaks(ratios: FloatArray) -> list[int]:
@@ -68,7 +246,7 @@ def peaks(ratios: FloatArray) -> list[int]:
 
     Neighbouring thresholds give nearly the same column; one of each hill is enough for a round.
     """
-    rounded = np.round(ratios, DIGITS)
+    rounded = np.round(ratios, 9)
     padded = np.concatenate([[-np.inf], rounded, [-np.inf]])
     higher = (rounded >= padded[:-2]) & (rounded > padded[2:]) & (rounded > 1.0)
     return [int(k) for k in np.flatnonzero(higher)]

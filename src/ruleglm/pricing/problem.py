@@ -5,6 +5,8 @@ reduced cost ``|sum_i g_i a_i| - (lambda_0 + lambda_1 d)`` is positive (paper, e
 sign turned).
 """
 
+import math
+import time
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Protocol
@@ -45,11 +47,33 @@ class PricingResult:
     complete: bool
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When to stop searching."""
+
+    deadline: float = math.inf
+
+    @classmethod
+    def after(cls, seconds: float | None) -> "Limits":
+        """Return the limits of a search that begins now and has ``seconds``, None for no limit."""
+        return cls(math.inf if seconds is None else time.monotonic() + seconds)
+
+    def over(self) -> bool:
+        """Tell whether the time is up."""
+        return time.monotonic() >= self.deadline
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline, at least 0."""
+        return max(0.0, self.deadline - time.monotonic())
+
+
 class Pricer(Protocol):
     """Finds rules with a positive reduced cost."""
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
 
-    def price(self, engine: Engine, penalty: Penalty, held: Container[BinRule]) -> PricingResult:
+    def price(
+        self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
+    ) -> PricingResult:
         """Search at the engine's current point; rules in ``held`` are not returned."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
-from ruleglm.pricing.problem import Penalty, Pricer
+from ruleglm.pricing.problem import Limits, Penalty, Pricer
 from ruleglm.solvers.certificate import column_ratio, lower_bound, relative_gap
 from ruleglm.solvers.master import solve_master
 
@@ -62,6 +62,7 @@ def run_column_generation(
     engine: Engine,
     pricer: Pricer,
     penalty: Penalty,
+    limits: Limits,
     *,
     tol: float,
     max_rounds: int,
@@ -73,6 +74,7 @@ def run_column_generation(
     engine : Engine, without rules or with rules to start from
     pricer : Pricer
     penalty : Penalty
+    limits : Limits
     tol : float, relative gap at which to stop
     max_rounds : int, at least 1
     """
@@ -86,7 +88,7 @@ def run_column_generation(
         penalties = column_penalties(engine, penalty)
         state = solve_master(engine, penalties, coef, master_tol)
         solved = time.perf_counter()
-        priced = pricer.price(engine, penalty, set(engine.rules))
+        priced = pricer.price(engine, penalty, set(engine.rules), limits)
         ratio = max(priced.ratio_bound, column_ratio(engine.score(), penalties))
         bound = max(bound, lower_bound(engine, ratio, penalty))
         gap = relative_gap(state.objective, bound)

@@ -1,0 +1,129 @@
+"""Branch and bound over conjunctions, for degrees that histograms do not reach."""
+
+import numpy as np
+
+from ruleglm.kernels.compile import finite_kernel
+
+UPTO, ABOVE, DIFFERS, ALONE = 0, 1, 2, 3
+"""How a condition joins others of its feature: ``<=`` with ``>``, ``!=`` with ``!=``, or not."""
+
+MAX_DEPTH = 64
+
+
+@finite_kernel
+def search_branch(
+    codes, gain, n_bins, lo, hi, kind, feature, start, price, step, known, depth, best, limit, path
+):
+    """Search the conjunctions that continue one condition, depth first.
+
+    Conditions are added in ascending order, so that each conjunction is met once. With all
+    negative gains gone a conjunction would be worth the sum of its positive ones: if that does
+    not pay, no descendant does (paper, section 4). A condition is no prefix if it leaves all
+    negative gains, or if a tighter one of its feature keeps the same positive gains.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) uint8, rows that the first condition covers
+    gain : (n_rows,) float64, what a covered row adds to the value
+    n_bins : (n_features,) int64
+    lo, hi : (n_conditions,) int64, see ruleglm.kernels.pricing
+    kind, feature : (n_conditions,) int64, see above
+    start : int, the first condition
+    price, step : float, penalties of the first condition alone and of each further condition
+    known : int, further conditions up to which nothing better than ``best`` is to be found
+    depth : int, the most further conditions
+    best : float, only better reduced costs are of interest
+    limit : int, the most nodes to visit
+    path : (MAX_DEPTH,) int64, OUT, the further conditions of the best conjunction
+
+    Returns
+    -------
+    best : float, the reduced cost of the best conjunction, or ``best`` if none is better
+    length : int, its further conditions, -1 if none is better
+    finished : bool, whether the search ended before ``limit``
+    """
+    n_rows = codes.shape[1]
+    depth = min(depth, MAX_DEPTH)
+    rows = np.empty((depth + 1, n_rows), np.int32)
+    counts = np.empty(depth + 1, np.int64)
+    taken = np.empty(depth + 1, np.int64)  # the condition that leads to a level
+    here = np.empty(depth + 1, np.int64)  # the condition being looked at
+    filled = np.empty(depth + 1, np.int64)  # the feature whose sums a level holds
+    plus = np.empty((depth + 1, 258))
+    minus = np.empty((depth + 1, 258))
+    for r in range(n_rows):
+        rows[0, r] = r
+    counts[0], taken[0], here[0], filled[0] = n_rows, start, start + 1, -1
+    length = -1
+    level, nodes = 0, 0
+    n_conditions = lo.shape[0]
+    while level >= 0:
+        c = here[level]
+        if level >= depth or c >= n_conditions:
+            level -= 1
+            continue
+        here[level] = c + 1
+        f = feature[c]
+        last = taken[level]
+        if f == feature[last]:
+            joins = (kind[last] == UPTO and kind[c] == ABOVE and lo[c] <= hi[last]) or (
+                kind[last] == DIFFERS and kind[c] == DIFFERS
+            )
+            if not joins:
+                continue
+        if filled[level] != f:
+            filled[level] = f
+            nodes += 1
+            size = n_bins[f]
+            for b in range(size + 1):
+                plus[level, b], minus[level, b] = 0.0, 0.0
+            for i in range(counts[level]):
+                r = rows[level, i]
+                b = codes[f, r] + 1
+                if gain[r] > 0.0:
+                    plus[level, b] += gain[r]
+                else:
+                    minus[level, b] -= gain[r]
+            for b in range(size):
+                plus[level, b + 1] += plus[level, b]
+                minus[level, b + 1] += minus[level, b]
+        above, below = hi[c] + 1, lo[c]
+        won = plus[level, above] - plus[level, below]
+        lost = minus[level, above] - minus[level, below]
+        missing = n_bins[f] - 1
+        if kind[c] == DIFFERS:
+            if lost <= 0.0:
+                continue
+            won = plus[level, missing] - won
+            lost = minus[level, missing] - lost
+        elif lost >= minus[level, missing + 1]:
+            continue
+        cost = price + step * (level + 1)
+        if won - lost - cost > best:
+            best = won - lost - cost
+            length = level + 1
+            for k in range(level):
+                path[k] = taken[k + 1]
+            path[level] = c
+        if level + 1 >= depth or lost <= 0.0:
+            continue
+        if won - price - step * max(level + 2, known + 1) <= best:
+            continue
+        if kind[c] == UPTO and plus[level, above] <= plus[level, above - 1]:
+            continue
+        if kind[c] == ABOVE and plus[level, below + 1] <= plus[level, below]:
+            continue
+        if nodes > limit:
+            return best, length, False
+        kept = 0
+        for i in range(counts[level]):
+            r = rows[level, i]
+            inside = lo[c] <= codes[f, r] <= hi[c]
+            if kind[c] == DIFFERS:
+                inside = not inside and codes[f, r] < missing
+            if inside:
+                rows[level + 1, kept] = r
+                kept += 1
+        level += 1
+        counts[level], taken[level], here[level], filled[level] = kept, c, c + 1, -1
+    return best, length, True

@@ -1,0 +1,48 @@
+"""Names of pricers, as a user gives them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ruleglm.binning import FeatureBins
+from ruleglm.pricing.beam import BeamOptions, BeamPricer
+from ruleglm.pricing.histogram import HistogramPricer
+from ruleglm.pricing.mip import MipOptions, MipPricer
+from ruleglm.pricing.problem import Pricer
+from ruleglm.pricing.vocabulary import ConditionTable
+
+PRICERS = ("auto", "histogram", "beam", "mip")
+
+N_RULES = 30
+"""The most rules that histograms add in one round."""
+
+
+def build_pricer(
+    name: str,
+    features: tuple[FeatureBins, ...],
+    max_degree: int | None,
+    options: Mapping[str, Any] | None = None,
+) -> Pricer:
+    """Return the pricer of a name.
+
+    Parameters
+    ----------
+    name : {"auto", "histogram", "beam", "mip"}
+        "histogram" searches the whole class in every round; "auto" stops at the lowest degree
+        that has improving rules, and searches the whole class to finish and certify.
+    features : tuple of FeatureBins
+    max_degree : int or None
+    options : mapping, fields of BeamOptions or MipOptions
+    """
+    table = ConditionTable(features)
+    given = dict(options or {})
+    kinds = {"beam": BeamOptions, "mip": MipOptions}
+    known = list(kinds[name].__dataclass_fields__) if name in kinds else []
+    for key in given:
+        if key not in known:
+            allowed = f"it knows {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"`pricing_options` has {key!r}, but pricing={name!r}: {allowed}")
+    if name == "beam":
+        return BeamPricer(table, max_degree, BeamOptions(**given))
+    if name == "mip":
+        return MipPricer(table, max_degree, MipOptions(**given))
+    return HistogramPricer(table, max_degree, staged=name == "auto", n_rules=N_RULES)

@@ -1,0 +1,112 @@
+"""Rules of more than three conditions: branch and bound from each first condition.
+
+A first condition is followed only while the positive (or negative) gradients that it covers could
+pay for a rule of the next degree. Branches are taken in the order of that bound, in batches whose
+members do not hear of each other, so the result does not depend on threads; what is left at a time
+limit has a bound.
+"""
+
+import numpy as np
+
+from ruleglm import kernels
+from ruleglm.dtypes import FloatArray
+from ruleglm.engines.base import Engine
+from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
+from ruleglm.pricing.found import Found
+from ruleglm.pricing.problem import Limits
+from ruleglm.pricing.vocabulary import ConditionTable
+
+KNOWN = 3
+"""Rules up to this degree have been searched before."""
+
+BATCH = 16
+MAX_NODES = 20_000_000
+"""Nodes of one branch, some seconds; a branch that needs more is left with its bound."""
+
+
+def search_deep(
+    engine: Engine,
+    found: Found,
+    table: ConditionTable,
+    max_degree: int | None,
+    limits: Limits,
+) -> bool:
+    """Search all rules of degree 4 and more; return whether the search was complete."""
+    kinds = condition_kinds(table)
+    branches = open_branches(engine, found, table)
+    deepest = MAX_DEPTH if max_degree is None else max_degree - 1
+    complete = True
+    while branches:
+        batch, branches = branches[:BATCH], branches[BATCH:]
+        best = max(found.best, 0.0)
+        if batch[0][0] - found.penalty.of(KNOWN + 1) <= best:
+            break
+        if limits.over():
+            found.leave(KNOWN + 1, batch[0][0])
+            return False
+
+        def search(branch: tuple[float, int, int], best: float = best) -> bool:
+            return follow(engine, found, table, kinds, branch, deepest, best)
+
+        complete &= all(engine.workers.map(search, batch, 1 << 30))
+    found.leave(KNOWN + 1, found.penalty.of(KNOWN + 1) + max(found.best, 0.0))
+    return complete
+
+
+def condition_kinds(table: ConditionTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return how each condition joins others of its feature."""
+    tops = table.top[table.feature]
+    kinds = np.full(len(table.lo), ALONE)
+    kinds[(tops >= 0) & (table.lo == 0) & (table.hi < tops)] = UPTO
+    kinds[(tops >= 0) & (table.lo > 0) & (table.hi == tops)] = ABOVE
+    kinds[table.negate] = DIFFERS
+    return kinds
+
+
+def open_branches(
+    engine: Engine, found: Found, table: ConditionTable
+) -> list[tuple[float, int, int]]:
+    """Return (bound, sign, condition) of the first conditions, largest bound first."""
+    tuples = np.array(table.splitting, np.int64).reshape(-1, 1)
+    if len(tuples) == 0:
+        return []
+    histograms = engine.joint_histograms(tuples, ("gradient", "positive"))
+    branches = []
+    for position, (feature,) in enumerate(tuples.tolist()):
+        values = table.values(feature, histograms.cube(position, 0))
+        positive = table.values(feature, histograms.cube(position, 1))
+        for k, (plus, minus) in enumerate(zip(positive, positive - values, strict=True)):
+            condition = int(table.first[feature]) + k
+            branches += [(float(plus), 1, condition), (float(minus), -1, condition)]
+    least = found.penalty.of(KNOWN + 1) + max(found.best, 0.0)
+    open_ones = [branch for branch in branches if branch[0] > least]
+    return sorted(open_ones, key=lambda branch: (-round(branch[0], 12), branch[1:]))
+
+
+def follow(
+    engine: Engine,
+    found: Found,
+    table: ConditionTable,
+    kinds: FloatArray,
+    branch: tuple[float, int, int],
+    deepest: int,
+    best: float,
+) -> bool:
+    """Search the rules that begin with one condition; return whether all were."""
+    bound, sign, condition = branch
+    mine = (int(table.feature[condition]), table.masks[condition])
+    codes, gradient = engine.gather((mine,))
+    penalty = found.penalty
+    path = np.zeros(MAX_DEPTH, np.int64)
+    value, length, finished = kernels.search_branch(
+        *(codes, sign * gradient, table.n_bins, table.lo, table.hi, kinds, table.feature),
+        *(condition, penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, MAX_NODES, path),
+    )
+    if length > 0:
+        conditions = [mine, *((int(table.feature[c]), table.masks[c]) for c in path[:length])]
+        made = table.make_rule(conditions)
+        if made is not None:
+            found.offer(*made, value + penalty.of(length + 1))
+    if not finished:
+        found.leave(KNOWN + 1, bound)
+    return bool(finished)

@@ -1,0 +1,101 @@
+"""The elementary conditions of all features as arrays for kernels, and the way back to rules."""
+
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+
+from ruleglm.binning import BinRule, FeatureBins
+from ruleglm.bins import span_mask
+from ruleglm.dtypes import INDEX_DTYPE, FloatArray
+
+
+class ConditionTable:
+    """First-degree conditions, one feature after the other; see :mod:`ruleglm.kernels.pricing`.
+
+    Attributes
+    ----------
+    first : (n_features + 1,) int64, where each feature's conditions start
+    lo, hi : (n_conditions,) int64
+    negate : (n_conditions,) bool
+    feature : (n_conditions,) int64
+    n_bins : (n_features,) int64
+    top : (n_features,) int64
+    masks : list of int
+    """
+
+    def __init__(self, features: tuple[FeatureBins, ...]) -> None:
+        self.features = features
+        words = [bins.vocabulary for bins in features]
+        sizes = [len(vocabulary) for vocabulary in words]
+        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(INDEX_DTYPE)
+        self.lo = np.concatenate([vocabulary.lo for vocabulary in words])
+        self.hi = np.concatenate([vocabulary.hi for vocabulary in words])
+        self.negate = np.concatenate([vocabulary.negate for vocabulary in words])
+        self.feature = np.repeat(np.arange(len(features), dtype=INDEX_DTYPE), sizes)
+        self.n_bins = np.array([bins.n_bins for bins in features], INDEX_DTYPE)
+        self.top = np.array([_top(bins) for bins in features], INDEX_DTYPE)
+        self.masks = [mask for vocabulary in words for mask in vocabulary.masks]
+        self._canonical = [
+            {mask & bins.observed: mask for mask in reversed(bins.vocabulary.masks)}
+            for bins in features
+        ]
+        self._degree = cache(lambda feature, mask: features[feature].degree(mask))
+
+    @property
+    def splitting(self) -> list[int]:
+        """Features with a condition."""
+        return [f for f in range(len(self.features)) if self.first[f] < self.first[f + 1]]
+
+    def values(self, feature: int, histogram: FloatArray) -> FloatArray:
+        """Return the row sums of a feature's conditions from its histogram."""
+        mine = slice(self.first[feature], self.first[feature + 1])
+        running = np.concatenate([[0.0], np.cumsum(histogram)])
+        inside = running[self.hi[mine] + 1] - running[self.lo[mine]]
+        return np.where(self.negate[mine], running[-2] - inside, inside)
+
+    def coded_mask(self, feature: int, code: int) -> int:
+        """Return the bins of a condition that a kernel found by scanning an axis."""
+        bins = self.features[feature]
+        place, complement = divmod(code, 2)
+        if place == bins.missing_bin:
+            return bins.present_mask if complement else 1 << place
+        if self.top[feature] >= 0:
+            return span_mask(place + 1, self.top[feature]) if complement else span_mask(0, place)
+        return bins.present_mask & ~(1 << place) if complement else 1 << place
+
+    def second_degree_mask(self, feature: int, a: int, b: int) -> int:
+        """Return the bins of a second-degree condition that a kernel found."""
+        if self.top[feature] >= 0:
+            return span_mask(a, b)
+        return self.features[feature].present_mask & ~(1 << a | 1 << b)
+
+    def make_rule(self, conditions: Iterable[tuple[int, int]]) -> tuple[BinRule, int] | None:
+        """Return the canonical rule of (feature, mask) pairs and its degree.
+
+        Conditions of one feature are joined, those that hold on all training rows are left out;
+        None if the rule can hold on no row or on all.
+        """
+        joined: dict[int, int] = {}
+        for feature, mask in conditions:
+            joined[feature] = joined.get(feature, -1) & mask
+        rule = []
+        for feature in sorted(joined):
+            observed = self.features[feature].observed
+            seen = joined[feature] & observed
+            if seen == 0:
+                return None
+            if seen != observed:
+                rule.append((feature, self._canonical[feature].get(seen, joined[feature])))
+        return (tuple(rule), self.degree(rule)) if rule else None
+
+    def degree(self, rule: Iterable[tuple[int, int]]) -> int:
+        """Return the number of elementary conditions of a rule."""
+        return sum(self._degree(feature, mask) for feature, mask in rule)
+
+
+def _top(bins: FeatureBins) -> int:
+    """Return the last bin of an ordered feature, or -1 - n_levels."""
+    if bins.kind == "number":
+        return bins.n_bins - 2
+    return bins.n_bins - 3 if bins.kind == "ordered" else 1 - bins.n_bins
