@@ -361,8 +361,8 @@ def test_categorical_is_neither_a_mask_nor_anything_else(item):
 
 
 def test_one_lambda_may_be_zero():
-    by_rule = RuleRegressor(lambda_0=0.02, lambda_1=0).fit(FRAME, NUMBERS)
-    by_condition = RuleRegressor(lambda_0=0, lambda_1=0.02).fit(FRAME, NUMBERS)
+    by_rule = RuleRegressor(max_degree=1, lambda_0=0.02, lambda_1=0).fit(FRAME, NUMBERS)
+    by_condition = RuleRegressor(max_degree=1, lambda_0=0, lambda_1=0.02).fit(FRAME, NUMBERS)
     assert by_rule.ensemble_ == by_condition.ensemble_  # every rule has one condition
 
 

@@ -404,7 +404,7 @@ def test_dual_value_is_a_lower_bound(name, seed, weighted, offset, penalty, pull
 
 def dual_bound(case, design, penalties):
     """Ask the engine for the dual value of its gradient, balanced and shrunk to feasibility."""
-    engine, rows = case.engine(), -case.row_vectors()["gradient"]
+    engine, rows = case.engine(), case.row_vectors()["gradient"]
     masses = np.array(engine.gradient_masses())
     scales = min(masses) / np.where(masses > 0.0, masses, 1.0)
     scores = design[1:] @ (rows * np.where(rows > 0.0, *scales))

@@ -12,8 +12,16 @@ from ruleglm.binning import build_binning
 from ruleglm.engines import LocalEngine
 from ruleglm.families import get_family
 from ruleglm.frames import read_table
-from ruleglm.pricing import BeamOptions, BeamPricer, ConditionTable, HistogramPricer, Limits
-from ruleglm.pricing import MipOptions, MipPricer, Penalty
+from ruleglm.pricing import (
+    BeamOptions,
+    BeamPricer,
+    ConditionTable,
+    HistogramPricer,
+    Limits,
+    MipOptions,
+    MipPricer,
+    Penalty,
+)
 from ruleglm.solvers.master import center
 from tests.reference.binarise import all_rules, rule_column
 

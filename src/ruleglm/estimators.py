@@ -5,6 +5,7 @@ codes, an engine holds them, column generation finds the rules, and a
 :class:`~ruleglm.ensemble.RuleEnsemble` comes out.
 """
 
+import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,6 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -21,7 +23,7 @@ from ruleglm.checks import check_offset, check_weights
 from ruleglm.columns import is_number
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
-from ruleglm.fitting import FitSettings, TrainingRows, fit_rules, prepare_rows
+from ruleglm.fitting import FitResult, FitSettings, TrainingRows, fit_rules, prepare_rows
 from ruleglm.frames import read_table, scan_table
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
@@ -39,7 +41,7 @@ PARAMETERS = """
     max_degree : int or None, default=3
         The most conditions in a rule; an interval counts as two. 1 gives the paper's LR1: a sum of
         step functions. None sets no limit, which large data cannot search to the end.
-    lambda_0 : float, default=0.002
+    lambda_0 : float, default=0.005
         Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside
         the mean loss (half the deviance a row; for the gaussian family of the target divided by
         its standard deviation).
@@ -70,7 +72,7 @@ PARAMETERS = """
     max_rounds : int, default=1000
         The most rounds of column generation.
     time_limit : float, default=None
-        Seconds after which the search ends with the best model so far, its honest gap and a warning.
+        Seconds after which the search ends with the best model so far, its gap and a warning.
     n_jobs : int, default=None
         Threads; None means 1, -1 all cores. The model does not depend on it.
 """
@@ -97,6 +99,8 @@ ATTRIBUTES = """
         What is proved, in words.
     n_iter_ : int
         Rounds of column generation.
+    trace_ : pandas.DataFrame
+        One line a round: objective, lower bound, gap, columns, new columns, seconds by part.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only for data with column names.
@@ -189,9 +193,11 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
         self.objective_ = result.solution.objective
         self.lower_bound_ = result.solution.lower_bound
         self.gap_ = result.solution.gap
-        self.certified_ = result.solution.certified
+        self.certified_ = result.solution.ending == "certified"
         self.certificate_ = result.certificate
         self.n_iter_ = len(result.solution.trace)
+        self._trace = result.solution.trace
+        warn_of_ending(result)
         return self
 
     @property
@@ -215,6 +221,14 @@ class _RuleModel(BaseEstimator):  # type: ignore[misc]
             }
         )
         return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def trace_(self) -> "pd.DataFrame":
+        """The rounds of column generation: objective, bound, gap, columns, seconds by part."""
+        import pandas as pd
+
+        check_is_fitted(self, "ensemble_")
+        return pd.DataFrame(self._trace)
 
     def _linear_predictor(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
         check_is_fitted(self, "ensemble_")
@@ -254,7 +268,7 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
         self,
         *,
         max_degree: int | None = 3,
-        lambda_0: float = 0.002,
+        lambda_0: float = 0.005,
         lambda_1: float | None = None,
         pricing: str = "auto",
         pricing_options: dict[str, Any] | None = None,
@@ -319,8 +333,8 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
     def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
         """Return the probability of each class, shape (n, 2)."""
         eta = self._linear_predictor(X, offset)
-        second = self.ensemble_.family.mean(eta)
-        return np.column_stack([1.0 - second, second])
+        mean = self.ensemble_.family.mean
+        return np.column_stack([mean(-eta), mean(eta)])
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> AnyArray:
         """Return the more probable class of each row."""
@@ -367,7 +381,7 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         family: str = "gaussian",
         power: float = 1.5,
         max_degree: int | None = 3,
-        lambda_0: float = 0.002,
+        lambda_0: float = 0.005,
         lambda_1: float | None = None,
         pricing: str = "auto",
         pricing_options: dict[str, Any] | None = None,
@@ -441,6 +455,23 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         """Return the mean of the target in each row."""
         eta = self._linear_predictor(X, offset, exposure)
         return self.ensemble_.family.mean(eta)
+
+
+def warn_of_ending(result: FitResult) -> None:
+    """Warn when the search ended early, and say what to do."""
+    reasons = {
+        "time": "the time limit was reached: raise `time_limit`",
+        "rounds": "the round limit was reached: raise `max_rounds`",
+        "interrupted": "the fit was interrupted",
+    }
+    ending = result.solution.ending
+    if ending in reasons:
+        warnings.warn(
+            f"This is the best model so far, {result.certificate}; {reasons[ending]}. "
+            "A larger `lambda_0` or a smaller `max_degree` makes the search shorter.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def check_target(y: Any) -> FloatArray:

@@ -197,10 +197,9 @@ def keep_support(engine: LocalEngine, linear: list[ScaledTerm], coef: FloatArray
 
 def certificate_words(solution: Solution, searched: str) -> str:
     """Say what the certificate proves."""
-    if solution.gap > 1:
-        return f"no useful bound among {searched}"
-    digits = f"{100 * solution.gap:.2g}" if solution.gap > 1e-6 else "0.0001"
-    return f"optimal to {digits} % among {searched}"
+    if solution.lower_bound <= 0.0 < solution.objective:
+        return f"no lower bound above 0 is known among {searched}"
+    return f"optimal to {max(100 * solution.gap, 1e-4):.2g} % among {searched}"
 
 
 def build_result(

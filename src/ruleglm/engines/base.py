@@ -55,6 +55,7 @@ def histogram_starts(tuples: IntArray, n_bins: IntArray) -> IntArray:
 class Engine(Protocol):
     """The rows of a fit, wherever they are."""
 
+    n_rows: int
     n_bins: IntArray
     n_linear: int
     rules: list[BinRule]

@@ -1,8 +1,9 @@
 """The paper's heuristic (its section 4), with the variations of its appendix A.
 
-Degree by degree, the children of a few chosen parents are evaluated: the best one seen becomes the incumbent, and those
-with the best average of their value and a bound on their descendants become the next parents. Rows that a
-parent does not cover are gone, conditions that it makes redundant too.
+Degree by degree, the children of a few chosen parents are evaluated: the best one seen becomes the
+incumbent, and those with the best average of their value and a bound on their descendants become
+the next parents. Rows that a parent does not cover are gone, conditions that it makes redundant
+too.
 """
 
 from collections.abc import Container

@@ -1,6 +1,7 @@
 """Names of pricers, as a user gives them."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from ruleglm.binning import FeatureBins
@@ -12,7 +13,7 @@ from ruleglm.pricing.vocabulary import ConditionTable
 
 PRICERS = ("auto", "histogram", "beam", "mip")
 
-N_RULES = 30
+N_RULES = 60
 """The most rules that histograms add in one round."""
 
 
@@ -35,8 +36,11 @@ def build_pricer(
     """
     table = ConditionTable(features)
     given = dict(options or {})
-    kinds = {"beam": BeamOptions, "mip": MipOptions}
-    known = list(kinds[name].__dataclass_fields__) if name in kinds else []
+    kinds: dict[str, type[BeamOptions] | type[MipOptions]] = {
+        "beam": BeamOptions,
+        "mip": MipOptions,
+    }
+    known = [field.name for field in fields(kinds[name])] if name in kinds else []
     for key in given:
         if key not in known:
             allowed = f"it knows {', '.join(known)}" if known else "it has none"

@@ -9,7 +9,7 @@ limit has a bound.
 import numpy as np
 
 from ruleglm import kernels
-from ruleglm.dtypes import FloatArray
+from ruleglm.dtypes import INDEX_DTYPE, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
 from ruleglm.pricing.found import Found
@@ -53,10 +53,10 @@ def search_deep(
     return complete
 
 
-def condition_kinds(table: ConditionTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def condition_kinds(table: ConditionTable) -> IntArray:
     """Return how each condition joins others of its feature."""
     tops = table.top[table.feature]
-    kinds = np.full(len(table.lo), ALONE)
+    kinds = np.full(len(table.lo), ALONE, INDEX_DTYPE)
     kinds[(tops >= 0) & (table.lo == 0) & (table.hi < tops)] = UPTO
     kinds[(tops >= 0) & (table.lo > 0) & (table.hi == tops)] = ABOVE
     kinds[table.negate] = DIFFERS
@@ -87,7 +87,7 @@ def follow(
     engine: Engine,
     found: Found,
     table: ConditionTable,
-    kinds: FloatArray,
+    kinds: IntArray,
     branch: tuple[float, int, int],
     deepest: int,
     best: float,

@@ -54,6 +54,11 @@ class Found:
         return bool(self._rules)
 
     @property
+    def ratio(self) -> float:
+        """The largest ``|sum g a| / lambda`` of a rule that is worth adding, 1 if there is none."""
+        return max((ratio for ratio, _ in self._rules.values()), default=1.0)
+
+    @property
     def best(self) -> float:
         """The largest reduced cost seen."""
         costs = [value - self.penalty.of(degree) for degree, value in self._best.items()]

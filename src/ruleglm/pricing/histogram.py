@@ -5,6 +5,7 @@ features, those of degree 3 from one a triple; deeper rules from a branch and bo
 starts where these end.
 """
 
+import math
 from collections.abc import Container, Iterator
 from itertools import combinations, islice
 
@@ -26,6 +27,12 @@ MAX_CELLS = 1 << 22
 MAX_TUPLES = 4096
 """Tuples of features in one batch."""
 
+HEAVY = 2_000_000_000
+"""Additions for one search of a degree, above which the first one waits until it is needed."""
+
+WORTH = 0.5
+"""Share of the violation that the last full search found, above which low degrees will do."""
+
 N_PARTS = 16
 """Parts that the scoring of a batch is cut into for threads."""
 
@@ -37,9 +44,8 @@ class HistogramPricer:
     ----------
     table : ConditionTable
     max_degree : int or None, None for rules of any degree
-    staged : bool, whether to stop at the first order of histograms that finds rules; then the
-    class is
-        searched to the end only in the last rounds
+    staged : bool, whether to stop at the order of histograms that still finds rules about as good
+        as the last full search did
     n_rules : int, the most rules to return, at most one of each sign and set of features
     """
 
@@ -50,6 +56,7 @@ class HistogramPricer:
         self._max_degree = max_degree
         self._staged = staged
         self._n_rules = n_rules
+        self._last_ratio = np.inf
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
@@ -63,13 +70,15 @@ class HistogramPricer:
         masses = self._price_features(engine, found)
         complete = True
         for degree in (2, 3):
-            if complete and self._reaches(degree) and not self._done(found):
+            if complete and self._reaches(degree) and not self._done(engine, found, degree):
                 complete = self._price_tuples(engine, found, masses, degree, limits)
             elif self._reaches(degree):
                 leave_tuples(found, masses, degree)
                 complete = False
+        if complete:
+            self._last_ratio = found.ratio
         if self._reaches(4):
-            deep = complete and not self._done(found)
+            deep = complete and not self._done(engine, found, 4)
             complete = deep and search_deep(engine, found, self._table, self._max_degree, limits)
             if not deep:
                 found.leave(4, float(masses.max(initial=0.0)))
@@ -78,8 +87,16 @@ class HistogramPricer:
     def _reaches(self, degree: int) -> bool:
         return self._max_degree is None or self._max_degree >= degree
 
-    def _done(self, found: Found) -> bool:
-        return self._staged and found.improves
+    def _done(self, engine: Engine, found: Found, degree: int) -> bool:
+        """Tell whether what lower degrees give is worth a round before this one is searched."""
+        if not (self._staged and found.improves):
+            return False
+        if degree > 3:
+            return True
+        if np.isinf(self._last_ratio):
+            n_tuples = math.comb(len(self._table.splitting), degree)
+            return n_tuples * engine.n_rows > HEAVY
+        return found.ratio - 1.0 > WORTH * (self._last_ratio - 1.0)
 
     def _price_features(self, engine: Engine, found: Found) -> FloatArray:
         """Price the rules on one feature; return a bound on any rule with each of the features."""

@@ -1,8 +1,9 @@
 """The paper's integer program for pricing (its equation 8), solved by HiGHS.
 
-Rows with the same codes are one row of the program. Both kinds of constraints are kept for every row, whatever the
-sign of its gradient, so the program is built once and only its objective changes from round to round and
-from sign to sign. HiGHS does not always keep its time limit, so it is interrupted from outside as well.
+Rows with the same codes are one row of the program. Both kinds of constraints are kept for every
+row, whatever the sign of its gradient, so the program is built once and only its objective changes
+from round to round and from sign to sign. HiGHS does not always keep its time limit, so it is
+interrupted from outside as well.
 """
 
 import threading
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import CodeArray, FloatArray
+from ruleglm.dtypes import BoolArray, CodeArray, FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.beam import BeamOptions, BeamPricer
 from ruleglm.pricing.found import Found
@@ -45,7 +46,8 @@ class MipOptions:
 class MipPricer:
     """Searches all rules by integer programming (the paper's LRRI).
 
-    Needs all rows in one place. It starts from the beam's rule, and its dual bound feeds the certificate.
+    Needs all rows in one place. It starts from the beam's rule, and its dual bound feeds the
+    certificate.
 
     Parameters
     ----------
@@ -135,7 +137,7 @@ class _Program:
         """Maximise the reduced cost; return the conditions chosen, a bound, and if it is proved."""
         highspy, solver = import_highspy(), self._solver
         k = self._n_conditions
-        gains = np.bincount(self._group, weights=gain, minlength=self._n_rows)
+        gains: FloatArray = np.bincount(self._group, gain, self._n_rows).astype(np.float64)
         costs = np.concatenate([np.full(k, penalty.lambda_1), -gains])
         solver.changeColsCost(k + self._n_rows, np.arange(k + self._n_rows, dtype=np.int32), costs)
         solver.clearSolver()
@@ -149,9 +151,8 @@ class _Program:
         if not np.isfinite(bound) or abs(bound) > 1e20:
             bound = float(np.maximum(gains, 0.0).sum()) - penalty.of(1)
         solution = solver.getSolution()
-        chosen = (
-            np.flatnonzero(np.array(solution.col_value[:k]) > 0.5) if solution.value_valid else []
-        )
+        switches = np.array(solution.col_value[:k] if solution.value_valid else [])
+        chosen = np.flatnonzero(switches > 0.5)
         conditions = [(int(self._table.feature[c]), self._table.masks[c]) for c in chosen]
         return conditions, float(bound), done
 
@@ -159,12 +160,13 @@ class _Program:
         self, highspy: Any, starts: list[BinRule], gains: FloatArray, penalty: Penalty
     ) -> None:
         """Hand HiGHS the best of the rules that another search found."""
-        best, chosen = -np.inf, None
+        best = -np.inf
+        chosen: tuple[list[int], BoolArray] | None = None
         for rule in starts:
             picked = self._conditions_of(rule)
             if picked is None:
                 continue
-            covered = self._holds[:, picked].all(axis=1)
+            covered = np.asarray(self._holds[:, picked].all(axis=1))
             value = float(gains[covered].sum()) - penalty.of(len(picked))
             if value > best:
                 best, chosen = value, (picked, covered)
@@ -221,9 +223,7 @@ def check_size(codes: CodeArray, table: ConditionTable, max_entries: int) -> Non
         )
 
 
-def condition_matrix(
-    codes: CodeArray, table: ConditionTable
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def condition_matrix(codes: CodeArray, table: ConditionTable) -> BoolArray:
     """Return whether each row satisfies each condition, shape (n_rows, n_conditions)."""
     columns = [
         covers(codes, ((int(f), m),)) for f, m in zip(table.feature, table.masks, strict=True)
@@ -231,7 +231,7 @@ def condition_matrix(
     return np.column_stack(columns)
 
 
-def covers(codes: CodeArray, rule: BinRule) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def covers(codes: CodeArray, rule: BinRule) -> BoolArray:
     """Return the rows that a rule covers."""
     rows = np.ones(codes.shape[1], np.bool_)
     for feature, mask in rule:

@@ -52,7 +52,8 @@ class ConditionTable:
         mine = slice(self.first[feature], self.first[feature + 1])
         running = np.concatenate([[0.0], np.cumsum(histogram)])
         inside = running[self.hi[mine] + 1] - running[self.lo[mine]]
-        return np.where(self.negate[mine], running[-2] - inside, inside)
+        values: FloatArray = np.where(self.negate[mine], running[-2] - inside, inside)
+        return values
 
     def coded_mask(self, feature: int, code: int) -> int:
         """Return the bins of a condition that a kernel found by scanning an axis."""

@@ -7,6 +7,7 @@ Read this file first. The paper's LRR (section 3.2) and, with first-degree rules
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits, Penalty, Pricer
 from ruleglm.solvers.certificate import column_ratio, lower_bound, relative_gap
+from ruleglm.solvers.columns import column_penalties, drop_idle, restore
 from ruleglm.solvers.master import solve_master
 
 MASTER_SHARE = 0.02
@@ -22,7 +24,10 @@ MASTER_SHARE = 0.02
 SMALLEST_TOL = 1e-15
 """Below it rounding rules, and the loop ends with the gap that it has."""
 
-MANY_IDLE = 50
+LEAST_DECREASE = 1e-6
+"""Share of the objective to gain before idle rules are dropped once more: no cycles."""
+
+Ending = Literal["certified", "exhausted", "rounds", "time", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Solution:
     ----------
     coef : (1 + n_columns,) float64, in the engine's column order
     objective, lower_bound, gap : float, ``gap`` relative to the objective
-    certified : bool, whether the gap is within the tolerance over the whole class of rules
+    ending : why the loop ended; only "certified" means a gap within the tolerance over the class
     trace : the rounds
     """
 
@@ -54,7 +59,7 @@ class Solution:
     objective: float
     lower_bound: float
     gap: float
-    certified: bool
+    ending: Ending
     trace: tuple[Round, ...]
 
 
@@ -74,34 +79,52 @@ def run_column_generation(
     engine : Engine, without rules or with rules to start from
     pricer : Pricer
     penalty : Penalty
-    limits : Limits
+    limits : Limits, at which the best model so far is returned, as at a keyboard interrupt
     tol : float, relative gap at which to stop
     max_rounds : int, at least 1
     """
     coef = np.zeros(1 + engine.n_linear + len(engine.rules))
     coef[0] = engine.null_intercept()
+    master_tol = MASTER_SHARE * engine.set_coefficients(coef)
+    bound, dropped_at = 0.0, np.inf
     trace: list[Round] = []
-    loss = engine.set_coefficients(coef)
-    bound, master_tol = 0.0, MASTER_SHARE * loss
-    while True:
-        began = time.perf_counter()
-        penalties = column_penalties(engine, penalty)
-        state = solve_master(engine, penalties, coef, master_tol)
-        solved = time.perf_counter()
-        priced = pricer.price(engine, penalty, set(engine.rules), limits)
-        ratio = max(priced.ratio_bound, column_ratio(engine.score(), penalties))
-        bound = max(bound, lower_bound(engine, ratio, penalty))
-        gap = relative_gap(state.objective, bound)
-        seconds = solved - began, time.perf_counter() - solved
-        coef = drop_idle(engine, state.coef)
-        n_new = engine.add_rules(priced.rules, priced.degrees)
-        coef = np.concatenate([coef, np.zeros(n_new)])
-        trace.append(Round(state.objective, bound, gap, len(penalties), n_new, *seconds))
-        certified = priced.complete and gap <= tol
-        stalled = n_new == 0 and master_tol <= SMALLEST_TOL
-        if certified or stalled or len(trace) >= max_rounds:
-            return Solution(coef, state.objective, bound, gap, certified, tuple(trace))
-        master_tol = next_master_tol(trace, master_tol, tol)
+    best = list(engine.rules), list(engine.degrees), coef
+    ending: Ending | None = None
+    try:
+        while ending is None:
+            began = time.perf_counter()
+            penalties = column_penalties(engine, penalty)
+            state = solve_master(engine, penalties, coef, master_tol, limits)
+            coef = state.coef
+            best = list(engine.rules), list(engine.degrees), coef
+            if limits.over() and trace:
+                ending = "time"
+                break
+            solved = time.perf_counter()
+            priced = pricer.price(engine, penalty, set(engine.rules), limits)
+            ratio = max(priced.ratio_bound, column_ratio(engine.score(), penalties))
+            bound = max(bound, lower_bound(engine, ratio, penalty))
+            gap = relative_gap(state.objective, bound)
+            if state.objective < (1 - LEAST_DECREASE) * dropped_at:
+                coef, dropped = drop_idle(engine, coef)
+                dropped_at = state.objective if dropped else dropped_at
+            n_new = engine.add_rules(priced.rules, priced.degrees)
+            coef = np.concatenate([coef, np.zeros(n_new)])
+            seconds = solved - began, time.perf_counter() - solved
+            trace.append(Round(state.objective, bound, gap, len(penalties), n_new, *seconds))
+            if priced.complete and gap <= tol:
+                ending = "certified"
+            elif n_new == 0 and master_tol <= SMALLEST_TOL:
+                ending = "exhausted"
+            elif len(trace) >= max_rounds:
+                ending = "rounds"
+            master_tol = next_master_tol(trace, master_tol, tol)
+    except KeyboardInterrupt:
+        coef, ending = restore(engine, *best), "interrupted"
+    prices = column_penalties(engine, penalty) * np.abs(coef[1:])
+    objective = float(engine.losses((0.0,))[0] + prices.sum())
+    gap = relative_gap(objective, bound)
+    return Solution(coef, objective, bound, gap, ending, tuple(trace))
 
 
 def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> float:
@@ -115,19 +138,3 @@ def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> fl
         return max(SMALLEST_TOL, min(0.01 * master_tol, 0.1 * tol**2 * objective))
     previous = trace[-2].objective if len(trace) > 1 else 2 * objective
     return max(SMALLEST_TOL, MASTER_SHARE * abs(previous - objective), tol**2 * objective)
-
-
-def column_penalties(engine: Engine, penalty: Penalty) -> FloatArray:
-    """Return the penalty of each linear term and rule that the engine holds."""
-    rules = [penalty.of(degree) for degree in engine.degrees]
-    return np.array([penalty.lambda_0] * engine.n_linear + rules)
-
-
-def drop_idle(engine: Engine, coef: FloatArray) -> FloatArray:
-    """Drop rules at zero when they are many; pricing brings back those that matter."""
-    first = 1 + engine.n_linear
-    active = np.flatnonzero(coef[first:])
-    if len(coef) - first < MANY_IDLE + 2 * len(active):
-        return coef
-    engine.keep_rules(active.tolist())
-    return np.concatenate([coef[:first], coef[first:][active]])

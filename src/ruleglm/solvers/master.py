@@ -13,7 +13,9 @@ from scipy import linalg
 from ruleglm import kernels
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
+from ruleglm.pricing.problem import Limits
 
+NO_LIMITS = Limits()
 MAX_NEWTON = 100
 MAX_SWEEPS = 2000
 ARMIJO = 1e-4
@@ -40,7 +42,11 @@ class MasterState:
 
 
 def solve_master(
-    engine: Engine, penalties: FloatArray, coef: FloatArray, tol: float
+    engine: Engine,
+    penalties: FloatArray,
+    coef: FloatArray,
+    tol: float,
+    limits: Limits = NO_LIMITS,
 ) -> MasterState:
     """Minimise mean loss plus weighted l1 norm over the engine's columns, from ``coef``.
 
@@ -50,6 +56,7 @@ def solve_master(
     penalties : (n_columns,) float64, of the linear terms and rules
     coef : (1 + n_columns,) float64, start
     tol : float, stop when a Newton step promises less than this decrease of the objective
+    limits : Limits, at which to stop after the step at hand
     """
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
@@ -58,7 +65,7 @@ def solve_master(
     def price(coef: FloatArray) -> float:
         return float(penalties @ np.abs(coef[1:]))
 
-    return minimise(engine, coef, tol, model, price)
+    return minimise(engine, coef, tol, model, price, limits)
 
 
 def refit(engine: Engine, coef: FloatArray, tol: float = 1e-10) -> MasterState:
@@ -88,6 +95,7 @@ def minimise(
     tol: float,
     model: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
     price: Callable[[FloatArray], float],
+    limits: Limits = NO_LIMITS,
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
@@ -114,6 +122,8 @@ def minimise(
             break
         coef = target if step == 1.0 else coef + step * (target - coef)
         last = promise
+        if limits.over():
+            break
     center(engine, coef)
     loss = float(engine.losses((0.0,))[0])
     return MasterState(coef, loss + price(coef), iteration)
