@@ -159,6 +159,8 @@ class Binomial(Family):
         centre = float(np.log(successes) - np.log(failures))
         present = offset[weights > 0.0]
         low, high = centre - float(present.max()), centre - float(present.min())
+        if low == high:
+            return low
         return self._solve_null_eta(y, weights, offset, low, high)
 
     def _solve_null_eta(

@@ -1,6 +1,6 @@
 """Threads for kernels that release the interpreter lock."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -22,11 +22,17 @@ class Workers:
         self, function: Callable[[Item], Answer], items: Iterable[Item], work: int
     ) -> list[Answer]:
         """Apply ``function`` to the items, in threads if ``work`` additions are worth it."""
+        return list(self.imap(function, items, work))
+
+    def imap(
+        self, function: Callable[[Item], Answer], items: Iterable[Item], work: int
+    ) -> Iterator[Answer]:
+        """Apply ``function`` as :meth:`map` does, and give the answers one by one, in order."""
         if self.n_threads == 1 or work < THREAD_WORK:
-            return [function(item) for item in items]
+            return map(function, items)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads)
-        return list(self._pool.map(function, items))
+        return self._pool.map(function, items)
 
 
 def cut(length: int, n_parts: int, multiple: int = 1) -> list[slice]:

@@ -4,6 +4,7 @@ Rows are worked on in blocks whose limits depend on their number only, and sums 
 in order, so the answers are the same to the last bit for any number of threads.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -24,7 +25,7 @@ from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
 
-BLOCK = 4096
+BLOCK = 2048
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
 
 MAX_PARTS = 16
@@ -66,7 +67,7 @@ class LocalEngine:
         self.n_linear = len(self.linear)
         self.rules: list[BinRule] = []
         self.degrees: list[int] = []
-        self._smallest_degree: dict[bytes, int] = {}
+        self._smallest_degree: dict[bytes, int] = {}  # by coverage
         self._y = y
         self._weights = weights
         self._offset = offset
@@ -167,7 +168,7 @@ class LocalEngine:
     def gram(self) -> FloatArray:
         """Return the second derivatives of the mean loss at the point of the last refresh."""
         if self._gram is None:
-            self._frozen = np.empty(0)  # let go of the old before the new is made
+            self._gradient, self._frozen = None, np.empty(0)  # make room; the gradient comes back
             self._frozen = self._derive(1)
             self._fresh = True
             self._gram = np.empty((0, 0))
@@ -260,7 +261,7 @@ class LocalEngine:
         if words[0] & np.uint64(1):
             words = ~words
             words[-1] &= ~np.uint64(0) >> np.uint64(-self.n_rows % 64)
-        return words.tobytes()
+        return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
 
     def _forget(self) -> None:
         self._gradient = None
@@ -274,8 +275,11 @@ class LocalEngine:
 
     def _add_parts(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
         """Add up a sum over rows from its parts, in their order."""
-        parts = cut(self.n_rows, self._parts(work), 64)
-        return np.asarray(np.sum(self.workers.map(total, parts, work), axis=0))
+        parts = self.workers.imap(total, cut(self.n_rows, self._parts(work), 64), work)
+        whole = next(parts)
+        for part in parts:
+            whole += part
+        return whole
 
     def _mean_part(self, values: FloatArray, rows: slice) -> float:
         if self._weights is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ruleglm.kernels.compile import kernel
 
-PANEL = 256
+PANEL = 128
 """Rows of every column unpacked together for the weighted Gram matrix."""
 
 

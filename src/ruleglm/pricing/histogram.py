@@ -14,7 +14,7 @@ import numpy as np
 from ruleglm import kernels
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
-from ruleglm.engines.base import Engine, JointHistograms
+from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.parallel import cut
 from ruleglm.pricing.deep import search_deep
 from ruleglm.pricing.found import Found
@@ -104,14 +104,15 @@ class HistogramPricer:
         tuples = np.array(self._table.splitting, INDEX_DTYPE).reshape(-1, 1)
         if len(tuples) == 0:
             return masses
-        histograms = engine.joint_histograms(tuples, ("gradient", "positive"))
+        vectors: tuple[RowVector, ...] = ("gradient", "positive")
+        histograms = engine.joint_histograms(tuples, vectors if self._reaches(2) else vectors[:1])
         for position, (feature,) in enumerate(tuples.tolist()):
             sums = histograms.cube(position, 0)
             values = self._table.values(feature, sums)
-            positive = self._table.values(feature, histograms.cube(position, 1))
-            masses[feature] = max(positive.max(), (positive - values).max())
             self._offer_first_degree(found, feature, np.abs(values))
             if self._reaches(2):
+                positive = self._table.values(feature, histograms.cube(position, 1))
+                masses[feature] = max(positive.max(), (positive - values).max())
                 self._offer_second_degree(found, feature, sums)
             if self._reaches(3) and self._table.top[feature] < 0:
                 self._offer_three_levels(found, feature, sums)

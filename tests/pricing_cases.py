@@ -1,0 +1,103 @@
+"""Arguments for pricing kernels: features of every kind, their conditions, histograms, rows."""
+
+import numpy as np
+
+from ruleglm.bins import LevelBins, NumberBins, OrderedBins
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, SUM_DTYPE
+from ruleglm.kernels.search import MAX_DEPTH
+from ruleglm.pricing import ConditionTable
+from ruleglm.pricing.deep import condition_kinds
+from tests.reference.pricing import listed
+
+KINDS = ("number", "ordered", "level")
+
+
+def quarters(rng, *shape):
+    """Multiples of 1/4 between -8 and 8."""
+    return rng.integers(-32, 33, size=shape).astype(SUM_DTYPE) / 4.0
+
+
+def make_bins(kind, size, observed):
+    """A feature of ``size`` bins, of which those of a mask hold rows."""
+    if kind == "number":
+        return NumberBins("x", tuple(map(float, range(size - 2))), observed)
+    return {"ordered": OrderedBins, "level": LevelBins}[kind]("x", tuple(range(size - 2)), observed)
+
+
+def draw_table(rng, n_features, widest):
+    """Features of 2 to ``widest`` bins, some of them without rows, some with one bin only."""
+    features = []
+    for _ in range(n_features):
+        size = int(rng.integers(2, widest + 1))
+        held = rng.random(size) < rng.choice([0.6, 1.0])
+        if rng.random() < 0.1 or not held.any():
+            held = np.arange(size) == rng.integers(size)
+        observed = sum(1 << int(b) for b in np.flatnonzero(held))
+        features.append(make_bins(str(rng.choice(KINDS)), size, observed))
+    return ConditionTable(tuple(features))
+
+
+def axis_case(seed, kind, size):
+    """A scanned axis; what lies behind it must not be read."""
+    rng = np.random.default_rng(seed)
+    top = int(ConditionTable((make_bins(kind, size, 1),)).top[0])
+    sums = quarters(rng, size)
+    vector = np.append(np.cumsum(sums) if top >= 0 else sums, [1e6, -1e6])
+    return (vector, size, top), np.array([-np.inf, np.inf]), np.full((2, 2), -9, INDEX_DTYPE)
+
+
+def tuples_case(seed, order, n_tuples, widest=8):
+    """Histograms of tuples of features, of which the first is not asked for."""
+    rng = np.random.default_rng(seed)
+    table = draw_table(rng, 5, widest)
+    drawn = [rng.permutation(5)[:order] for _ in range(n_tuples + 1)]
+    tuples = np.array(drawn, INDEX_DTYPE)
+    sizes = np.prod(table.n_bins[tuples], axis=1)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(INDEX_DTYPE)
+    conditions = table.n_bins, table.first, table.lo, table.hi, table.negate, table.top
+    return quarters(rng, starts[-1]), starts[1:], tuples[1:], *conditions
+
+
+def pairs_case(seed, n_tuples, deep, widest=8):
+    inputs = (*tuples_case(seed, 2, n_tuples, widest), deep)
+    return inputs, np.full((n_tuples, 3, 2), np.nan), np.full((n_tuples, 3, 2, 3), -9, INDEX_DTYPE)
+
+
+def triples_case(seed, n_tuples, widest=8):
+    inputs = tuples_case(seed, 3, n_tuples, widest)
+    return inputs, np.full((n_tuples, 2), np.nan), np.full((n_tuples, 2, 3), -9, INDEX_DTYPE)
+
+
+def covered(table, codes, c):
+    """The rows of a condition."""
+    f = table.feature[c]
+    return np.isin(codes[f], listed(table.n_bins[f], table.lo[c], table.hi[c], table.negate[c]))
+
+
+def draw_gain(rng, table, codes):
+    """Gains that are mostly positive inside a random conjunction and negative outside."""
+    inside = np.ones(codes.shape[1], bool)
+    for c in rng.integers(len(table.lo), size=rng.integers(1, 7)):
+        kept = inside & covered(table, codes, c)
+        inside = kept if kept.sum() > 2 else inside
+    inside ^= rng.random(len(inside)) < 0.05
+    return np.where(inside, 1.0, -1.0) * np.abs(quarters(rng, len(inside)))
+
+
+def branch_case(seed, n_features, depth, widest=6, n_rows=30):
+    """The rows of a first condition, and nothing known of conjunctions with it."""
+    rng = np.random.default_rng(seed)
+    table = draw_table(rng, n_features, widest)
+    while len(table.lo) == 0:
+        table = draw_table(rng, n_features, widest)
+    bins = [np.flatnonzero([b.observed >> k & 1 for k in range(b.n_bins)]) for b in table.features]
+    codes = np.array([rng.choice(held, n_rows) for held in bins]).astype(CODE_DTYPE)
+    start = int(rng.integers(len(table.lo)) * rng.choice([0.0, 0.3, 1.0]))
+    codes = np.ascontiguousarray(codes[:, covered(table, codes, start)])
+    gain = draw_gain(rng, table, codes)
+    price, step = float(rng.choice([0.0, 0.25, 1.0])), float(rng.choice([0.0, 0.25, 1.0]))
+    kinds = condition_kinds(table)
+    conditions = table.n_bins, table.lo, table.hi, kinds, table.feature, start
+    best = max(0.0, float(gain.sum()) - price)
+    inputs = codes, gain, *conditions, price, step, 0, depth, best, 1_000_000
+    return inputs, np.full(MAX_DEPTH, -9, INDEX_DTYPE)

@@ -1,0 +1,102 @@
+"""Twins of ``ruleglm.kernels.pricing``: every condition is a list of bins, and summed."""
+
+import numpy as np
+
+
+def listed(size, lo, hi, negate):
+    """The bins of a condition, by its range."""
+    return [b for b in range(size - 1 if negate else size) if (lo <= b <= hi) != negate]
+
+
+def first_degree(size, top):
+    """The bins of all first-degree conditions of an axis, by their codes."""
+    found = {2 * (size - 1): [size - 1], 2 * (size - 1) + 1: list(range(size - 1))}
+    for k in range(top if top >= 0 else -1 - top):
+        if top >= 0:
+            found[2 * k], found[2 * k + 1] = list(range(k + 1)), list(range(k + 1, top + 1))
+        else:
+            found[2 * k], found[2 * k + 1] = [k], [b for b in range(size - 1) if b != k]
+    return found
+
+
+def second_degree(size, top):
+    """The bins of all second-degree conditions of an axis, by ``a, b``."""
+    if top >= 0:
+        return {(a, b): list(range(a, b + 1)) for b in range(top) for a in range(1, b + 1)}
+    n_levels = -1 - top
+    return {
+        (a, b): [k for k in range(size - 1) if k not in (a, b)]
+        for b in range(n_levels)
+        for a in range(b)
+    }
+
+
+def plain_sums(vector, size, top):
+    """The sum of each bin."""
+    return np.diff(vector[:size], prepend=0.0) if top >= 0 else vector[:size]
+
+
+def sums_of(conditions, sums):
+    """The sum of each of a dictionary of conditions."""
+    return {key: float(sums[bins].sum()) for key, bins in conditions.items()}
+
+
+def choose(values, sign):
+    """The largest (0) or smallest (1) of a dictionary of values, and its key."""
+    key = (max, min)[sign](values, key=values.get)
+    return values[key], key
+
+
+def improve(values, sign, best, where, *before):
+    """Write the best of a dictionary of values and its place, if it is better."""
+    if values:
+        value, key = choose(values, sign)
+        if (value > best[sign]) if sign == 0 else (value < best[sign]):
+            best[sign] = value
+            where[sign] = *before, *key
+
+
+def scan_axis(vector, size, top):
+    values = sums_of(first_degree(size, top), plain_sums(vector, size, top))
+    return max(values.values()), min(values.values())
+
+
+def locate(vector, size, top, sign):
+    values = sums_of(first_degree(size, top), plain_sums(vector, size, top))
+    return choose(values, sign)[1]
+
+
+def scan_second_degree(vector, size, top, best, where):
+    values = sums_of(second_degree(size, top), plain_sums(vector, size, top))
+    for sign in range(2):
+        improve(values, sign, best, where)
+
+
+def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, deep, best, where):
+    best[:] = -np.inf, np.inf
+    for t, (f, g) in enumerate(tuples):
+        cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[f], n_bins[g])
+        codes = {(code, -1): bins for code, bins in first_degree(n_bins[g], top[g]).items()}
+        kinds = [(f, cube, codes)]
+        if deep:
+            kinds.append((f, cube, second_degree(n_bins[g], top[g])))
+            kinds.append((g, cube.T, second_degree(n_bins[f], top[f])))
+        for kind, (feature, matrix, others) in enumerate(kinds):
+            for c in range(first[feature], first[feature + 1]):
+                held = matrix[listed(len(matrix), lo[c], hi[c], negate[c])].sum(axis=0)
+                for sign in range(2):
+                    improve(sums_of(others, held), sign, best[t, kind], where[t, kind], c)
+
+
+def score_triples(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, best, where):
+    best[:] = -np.inf, np.inf
+    for t, (f, g, h) in enumerate(tuples):
+        cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[[f, g, h]])
+        codes = {(code,): bins for code, bins in first_degree(n_bins[h], top[h]).items()}
+        for c in range(first[f], first[f + 1]):
+            plane = cube[listed(n_bins[f], lo[c], hi[c], negate[c])].sum(axis=0)
+            for d in range(first[g], first[g + 1]):
+                held = plane[listed(n_bins[g], lo[d], hi[d], negate[d])].sum(axis=0)
+                values = sums_of(codes, held)
+                for sign in range(2):
+                    improve(values, sign, best[t], where[t], c, d)

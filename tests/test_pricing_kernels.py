@@ -1,0 +1,226 @@
+"""Kernels of pricing equal their slow twins; of conditions with the same sum, any will do.
+
+Values are multiples of 1/4, so that sums are exact and the same in any order: equal means equal.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ruleglm import kernels
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
+from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
+from ruleglm.pricing import ConditionTable
+from ruleglm.pricing.deep import condition_kinds
+from tests.pricing_cases import (
+    KINDS,
+    axis_case,
+    branch_case,
+    make_bins,
+    pairs_case,
+    quarters,
+    triples_case,
+)
+from tests.reference import pricing as slow_pricing
+from tests.reference import search as slow_search
+from tests.reference.pricing import first_degree, listed, second_degree
+
+relaxed = settings(deadline=None, max_examples=60)
+seeds = st.integers(0, 2**32 - 1)
+kinds_of_feature = st.sampled_from(KINDS)
+sizes = st.integers(2, 8)
+
+
+def run_both(kernel, twin, inputs, *outputs):
+    """Run both on copies; return the outputs of the kernel and those of the twin."""
+    ours, theirs = ([np.copy(out) for out in outputs] for _ in range(2))
+    before = [np.copy(value) for value in inputs]
+    kernel(*inputs, *ours)
+    for value, old in zip(inputs, before, strict=True):
+        assert_array_equal(value, old)
+    twin(*inputs, *theirs)
+    return ours, theirs
+
+
+# --- one axis
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", range(2, 9))
+def test_the_table_reads_codes_and_bins_as_the_twins_do(kind, size):
+    table = ConditionTable((make_bins(kind, size, (1 << size) - 1),))
+    top = int(table.top[0])
+    assert top == {"number": size - 2, "ordered": size - 3, "level": 1 - size}[kind]
+    codes = {code: sum(1 << b for b in bins) for code, bins in first_degree(size, top).items()}
+    assert {code: table.coded_mask(0, code) for code in codes} == codes
+    for (a, b), bins in second_degree(size, top).items():
+        mask = table.second_degree_mask(0, a, b)
+        assert mask == sum(1 << k for k in bins)
+        if size > 4:  # of two levels, all but both is no condition of its own
+            assert table.degree([(0, mask)]) == 2
+    for position, mask in enumerate(table.masks):
+        assert mask in codes.values()
+        ends = table.lo[position], table.hi[position], table.negate[position]
+        assert mask == sum(1 << b for b in listed(size, *ends))
+
+
+@relaxed
+@given(seeds, kinds_of_feature, sizes)
+def test_scan_axis_and_locate(seed, kind, size):
+    (vector, size, top), *_ = axis_case(seed, kind, size)
+    found = kernels.scan_axis(vector, size, top)
+    assert found == slow_pricing.scan_axis(vector, size, top)
+    sums = slow_pricing.plain_sums(vector, size, top)
+    for sign in range(2):
+        code = kernels.locate(vector, size, top, sign)
+        assert sums[first_degree(size, top)[code]].sum() == found[sign]
+
+
+@relaxed
+@given(seeds, kinds_of_feature, sizes, st.booleans())
+def test_scan_second_degree(seed, kind, size, raised):
+    inputs, best, where = axis_case(seed, kind, size)
+    old = np.array([6.0, -6.0]) if raised else best
+    (best, where), (expected, _) = run_both(
+        kernels.scan_second_degree, slow_pricing.scan_second_degree, inputs, old, where
+    )
+    assert_array_equal(best, expected)
+    bins, sums = second_degree(*inputs[1:]), slow_pricing.plain_sums(*inputs)
+    for sign in range(2):
+        if best[sign] == old[sign]:
+            assert where[sign].tolist() == [-9, -9]
+        else:
+            assert sums[bins[tuple(where[sign].tolist())]].sum() == best[sign]
+
+
+# --- tuples of features
+
+
+def sum_over(cube, *bins):
+    return cube[np.ix_(*bins)].sum()
+
+
+@relaxed
+@given(seeds, st.integers(0, 3), st.booleans())
+def test_score_pairs(seed, n_tuples, deep):
+    inputs, *outputs = pairs_case(seed, n_tuples, deep)
+    (best, where), (expected, _) = run_both(
+        kernels.score_pairs, slow_pricing.score_pairs, inputs, *outputs
+    )
+    assert_array_equal(best, expected)
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _ = inputs
+    for t, kind, sign in np.argwhere(np.isfinite(best)):
+        f, g = tuples[t]
+        cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[f], n_bins[g])
+        if kind == 2:
+            f, g, cube = g, f, cube.T
+        c, a, b = where[t, kind, sign].tolist()
+        assert first[f] <= c < first[f + 1]
+        assert kind > 0 or b == -1
+        others = first_degree(n_bins[g], top[g]) if kind == 0 else second_degree(n_bins[g], top[g])
+        other = others[a] if kind == 0 else others[a, b]
+        mine = listed(n_bins[f], lo[c], hi[c], negate[c])
+        assert sum_over(cube, mine, other) == best[t, kind, sign]
+    assert (where[~np.isfinite(best)] == -9).all()
+
+
+@relaxed
+@given(seeds, st.integers(0, 3))
+def test_score_triples(seed, n_tuples):
+    inputs, *outputs = triples_case(seed, n_tuples)
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top = inputs
+    scratch = histograms.copy()
+    (best, where), (expected, _) = run_both(
+        lambda _, *rest: kernels.score_triples(scratch, *rest),
+        slow_pricing.score_triples,
+        inputs,
+        *outputs,
+    )
+    assert_array_equal(best, expected)
+    assert_array_equal(scratch[: starts[0]], histograms[: starts[0]])  # not asked for, not touched
+    for t, sign in np.argwhere(np.isfinite(best)):
+        f, g, h = tuples[t]
+        cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[tuples[t]])
+        c, d, code = where[t, sign].tolist()
+        assert first[f] <= c < first[f + 1]
+        assert first[g] <= d < first[g + 1]
+        mine = [listed(n_bins[k], lo[p], hi[p], negate[p]) for k, p in ((f, c), (g, d))]
+        assert sum_over(cube, *mine, first_degree(n_bins[h], top[h])[code]) == best[t, sign]
+    assert (where[~np.isfinite(best)] == -9).all()
+
+
+# --- branch and bound
+
+
+def path_value(inputs, path):
+    """What a path is worth; it has to be one that the twin visits too."""
+    codes, gain, n_bins, lo, hi, kind, feature, start, price, step, *_ = inputs
+    rows = np.ones(len(gain), bool)
+    for last, c in zip([start, *path], path, strict=False):
+        assert slow_search.may_follow(lo, hi, kind, feature, last, c)
+        rows &= slow_search.held_rows(codes, n_bins, lo, hi, kind, feature, c)
+    return gain[rows].sum() - price - step * len(path)
+
+
+def replace_tail(inputs, **changes):
+    """The arguments with some of the last four changed."""
+    names = ("known", "depth", "best", "limit")
+    tail = dict(zip(names, inputs[-4:], strict=True)) | changes
+    return *inputs[:-4], *tail.values()
+
+
+def run_branch(inputs, path):
+    """Search; return the value, whether that was all, and the further conditions found."""
+    before = [np.copy(value) for value in inputs]
+    value, length, finished = kernels.search_branch(*inputs, path)
+    for one, old in zip(inputs, before, strict=True):
+        assert_array_equal(one, old)
+    best = inputs[-2]
+    if length < 0:
+        assert length == -1
+        assert value == best
+        assert (path == -9).all()
+        return value, finished, []
+    found = path[:length].tolist()
+    assert 0 < length <= inputs[-3]
+    assert value == path_value(inputs, found) > best
+    return value, finished, found
+
+
+@relaxed
+@given(seeds, st.integers(1, 3), st.integers(0, 4), st.integers(0, 2))
+def test_search_branch(seed, n_features, depth, known):
+    inputs, path = branch_case(seed, n_features, depth)
+    best, _, _ = slow_search.search_branch(*replace_tail(inputs, depth=known), path.copy())
+    inputs = replace_tail(inputs, known=known, best=best)
+    expected, length, _ = slow_search.search_branch(*inputs, path.copy())
+    value, finished, found = run_branch(inputs, path)
+    assert finished
+    assert value == expected
+    assert bool(found) == (length > 0)
+
+
+@relaxed
+@given(seeds, st.integers(2, 4), st.integers(0, 12))
+def test_search_branch_with_a_limit(seed, n_features, limit):
+    inputs, path = branch_case(seed, n_features, 3, widest=5)
+    expected, _, _ = slow_search.search_branch(*inputs, path.copy())
+    value, finished, _ = run_branch(replace_tail(inputs, limit=limit), path)
+    assert inputs[-2] <= value <= expected
+    assert not finished or value == expected
+
+
+def test_a_bin_without_rows_does_not_hide_a_prefix():
+    """With no row in bin 1, ``> bin 0`` stands for ``> bin 1``, which is then not listed."""
+    start, gap = make_bins("number", 3, 0b011), make_bins("number", 5, 0b01101)
+    table = ConditionTable((start, gap, start))
+    codes = np.array([[0, 0, 0, 0, 0], [2, 3, 0, 2, 3], [0, 0, 0, 1, 1]], CODE_DTYPE)
+    gain = np.array([4.0, 4.0, -8.0, -8.0, -8.0])
+    conditions = table.n_bins, table.lo, table.hi, condition_kinds(table), table.feature
+    inputs = codes, gain, *conditions, 0, 1.0, 0.25, 1, 2, 0.0, 1000
+    path = np.full(MAX_DEPTH, -9, INDEX_DTYPE)
+    expected, length, _ = slow_search.search_branch(*inputs, path.copy())
+    assert (expected, length) == (8.0 - 1.5, 2)
+    assert run_branch(inputs, path)[0] == expected
