@@ -74,17 +74,17 @@ def covered(table, codes, c):
     return np.isin(codes[f], listed(table.n_bins[f], table.lo[c], table.hi[c], table.negate[c]))
 
 
-def draw_gain(rng, table, codes):
+def draw_gain(rng, table, codes, start):
     """Gains that are mostly positive inside a random conjunction and negative outside."""
     inside = np.ones(codes.shape[1], bool)
-    for c in rng.integers(len(table.lo), size=rng.integers(1, 7)):
+    for c in rng.integers(start, len(table.lo), size=12):
         kept = inside & covered(table, codes, c)
-        inside = kept if kept.sum() > 2 else inside
-    inside ^= rng.random(len(inside)) < 0.05
-    return np.where(inside, 1.0, -1.0) * np.abs(quarters(rng, len(inside)))
+        inside = kept if kept.sum() > 0.4 * inside.sum() else inside
+    inside ^= rng.random(len(inside)) < 0.02
+    return np.where(inside, 1.0, -4.0) * np.abs(quarters(rng, len(inside)))
 
 
-def branch_case(seed, n_features, depth, widest=6, n_rows=30):
+def branch_case(seed, n_features, depth, widest=6, n_rows=80):
     """The rows of a first condition, and nothing known of conjunctions with it."""
     rng = np.random.default_rng(seed)
     table = draw_table(rng, n_features, widest)
@@ -92,10 +92,10 @@ def branch_case(seed, n_features, depth, widest=6, n_rows=30):
         table = draw_table(rng, n_features, widest)
     bins = [np.flatnonzero([b.observed >> k & 1 for k in range(b.n_bins)]) for b in table.features]
     codes = np.array([rng.choice(held, n_rows) for held in bins]).astype(CODE_DTYPE)
-    start = int(rng.integers(len(table.lo)) * rng.choice([0.0, 0.3, 1.0]))
+    start = int(rng.integers(len(table.lo)) * rng.choice([0.0, 0.2, 0.5]))
     codes = np.ascontiguousarray(codes[:, covered(table, codes, start)])
-    gain = draw_gain(rng, table, codes)
-    price, step = float(rng.choice([0.0, 0.25, 1.0])), float(rng.choice([0.0, 0.25, 1.0]))
+    gain = draw_gain(rng, table, codes, start)
+    price, step = float(rng.choice([0.0, 0.25, 1.0])), float(rng.choice([0.0, 0.25, 0.5]))
     kinds = condition_kinds(table)
     conditions = table.n_bins, table.lo, table.hi, kinds, table.feature, start
     best = max(0.0, float(gain.sum()) - price)

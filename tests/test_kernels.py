@@ -12,12 +12,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ruleglm import kernels
-from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, SUM_DTYPE, WORD_DTYPE
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, WORD_DTYPE
 from ruleglm.kernels.columns import PANEL
 from ruleglm.kernels.histograms import SMALL, TILE
+from tests import pricing_cases
+from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
 from tests.reference import descent as slow_descent
 from tests.reference import histograms as slow_histograms
+from tests.reference import pricing as slow_pricing
+from tests.reference import search as slow_search
+
+TWINS = slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search
 
 relaxed = settings(deadline=None, max_examples=40)
 
@@ -28,11 +34,6 @@ TILES = [TILE - 1, TILE, TILE + 1, 2 * TILE + 2, 2 * TILE + 3]
 seeds = st.integers(0, 2**32 - 1)
 row_counts = st.sampled_from(WORDS + PANELS)
 column_counts = st.integers(0, 9)
-
-
-def quarters(rng, *shape):
-    """Multiples of 1/4 between -8 and 8."""
-    return rng.integers(-32, 33, size=shape).astype(SUM_DTYPE) / 4.0
 
 
 def draw_columns(rng, n_columns, n_rows):
@@ -344,6 +345,12 @@ CALLS = {
         (np.eye(2), np.ones(2), np.ones(2), 1e-9, 10),
         np.zeros(2),
     ),
+    "scan_axis": lambda: pricing_cases.axis_case(0, "level", 5)[:1],
+    "locate": lambda: ((*pricing_cases.axis_case(0, "level", 5)[0], 1),),
+    "scan_second_degree": lambda: pricing_cases.axis_case(0, "number", 5),
+    "score_pairs": lambda: pricing_cases.pairs_case(0, 1, True),
+    "score_triples": lambda: pricing_cases.triples_case(0, 1),
+    "search_branch": lambda: pricing_cases.branch_case(0, 2, 2),
 }
 
 
@@ -351,8 +358,7 @@ def test_every_kernel_has_a_call_and_a_twin():
     names = {kernel.__name__ for kernel in kernels.KERNELS}
     assert names == set(CALLS)
     for name in names:
-        twins = [hasattr(m, name) for m in (slow_histograms, slow_columns, slow_descent)]
-        assert sum(twins) == 1, name
+        assert sum(hasattr(module, name) for module in TWINS) == 1, name
 
 
 @pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda kernel: kernel.__name__)

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
-from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
+from ruleglm.kernels.search import MAX_DEPTH
 from ruleglm.pricing import ConditionTable
 from ruleglm.pricing.deep import condition_kinds
 from tests.pricing_cases import (
@@ -20,7 +20,6 @@ from tests.pricing_cases import (
     branch_case,
     make_bins,
     pairs_case,
-    quarters,
     triples_case,
 )
 from tests.reference import pricing as slow_pricing
@@ -190,9 +189,12 @@ def run_branch(inputs, path):
 
 
 @relaxed
-@given(seeds, st.integers(1, 3), st.integers(0, 4), st.integers(0, 2))
+@given(seeds, st.integers(1, 4), st.integers(0, 4), st.integers(0, 2))
+@example(878, 3, 3, 2)
+@example(2893, 2, 3, 1)
+@example(3338, 3, 3, 2)
 def test_search_branch(seed, n_features, depth, known):
-    inputs, path = branch_case(seed, n_features, depth)
+    inputs, path = branch_case(seed, n_features, depth, widest=6 if n_features < 4 else 4)
     best, _, _ = slow_search.search_branch(*replace_tail(inputs, depth=known), path.copy())
     inputs = replace_tail(inputs, known=known, best=best)
     expected, length, _ = slow_search.search_branch(*inputs, path.copy())
@@ -212,15 +214,35 @@ def test_search_branch_with_a_limit(seed, n_features, limit):
     assert not finished or value == expected
 
 
+def search_small(table, codes, gain, depth):
+    """Search from the first condition, price 1 and step 1/4; return the value and the truth."""
+    conditions = table.n_bins, table.lo, table.hi, condition_kinds(table), table.feature
+    codes, gain = np.array(codes, CODE_DTYPE), np.array(gain)
+    inputs = codes, gain, *conditions, 0, 1.0, 0.25, 0, depth, 0.0, 1000
+    path = np.full(MAX_DEPTH, -9, INDEX_DTYPE)
+    expected, _, _ = slow_search.search_branch(*inputs, path.copy())
+    return run_branch(inputs, path)[0], expected
+
+
 def test_a_bin_without_rows_does_not_hide_a_prefix():
     """With no row in bin 1, ``> bin 0`` stands for ``> bin 1``, which is then not listed."""
     start, gap = make_bins("number", 3, 0b011), make_bins("number", 5, 0b01101)
     table = ConditionTable((start, gap, start))
-    codes = np.array([[0, 0, 0, 0, 0], [2, 3, 0, 2, 3], [0, 0, 0, 1, 1]], CODE_DTYPE)
-    gain = np.array([4.0, 4.0, -8.0, -8.0, -8.0])
-    conditions = table.n_bins, table.lo, table.hi, condition_kinds(table), table.feature
-    inputs = codes, gain, *conditions, 0, 1.0, 0.25, 1, 2, 0.0, 1000
-    path = np.full(MAX_DEPTH, -9, INDEX_DTYPE)
-    expected, length, _ = slow_search.search_branch(*inputs, path.copy())
-    assert (expected, length) == (8.0 - 1.5, 2)
-    assert run_branch(inputs, path)[0] == expected
+    codes = [[0, 0, 0, 0, 0], [2, 3, 0, 2, 3], [0, 0, 0, 1, 1]]
+    found, expected = search_small(table, codes, [4.0, 4.0, -8.0, -8.0, -8.0], 2)
+    assert found == expected == 8.0 - 1.5
+
+
+def test_a_level_without_rows_still_rules_out_missing_values():
+    """With no row of level 0, ``!= 0`` stands for all that are not missing."""
+    table = ConditionTable((make_bins("number", 3, 0b011), make_bins("level", 3, 0b110)))
+    found, expected = search_small(table, [[0, 0], [1, 2]], [4.0, -8.0], 1)
+    assert found == expected == 4.0 - 1.25
+
+
+# --- compilation (last: what the tests above compiled counts too)
+
+
+@pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda kernel: kernel.__name__)
+def test_no_second_specialisation(kernel):
+    assert len(getattr(kernel, "signatures", ())) <= 1, kernel.signatures

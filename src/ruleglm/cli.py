@@ -31,7 +31,7 @@ def demo() -> None:
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.3, random_state=0, stratify=y
     )
-    model = RuleClassifier(lambda_0=0.02).fit(X_train, y_train)
+    model = RuleClassifier(lambda_0=0.05).fit(X_train, y_train)
     console.print(
         f"Breast cancer, {len(X)} patients, {X.shape[1]} measurements: the log-odds that a tumour "
         f"is {model.classes_[1]} are [bold]{model.intercept_:+.2f}[/bold] plus the coefficients "
@@ -68,8 +68,9 @@ def demo_scores(model: Any, X: Any, y: Any) -> list[str]:
         f"On {len(X)} held-out patients: accuracy {model.score(X, y):.1%}, "
         f"AUC {roc_auc_score(truth, probability):.3f}, "
         f"Brier score {brier_score_loss(truth, probability):.3f}.",
-        f"Complexity {model.complexity_:.1f}: {len(model.rules_)} rules of degree "
-        f"{model.rules_['degree'].max()} at most.",
+        f"Complexity {model.complexity_:.1f}: {len(model.rules_)} rules of at most "
+        f"{model.rules_['degree'].max()} conditions, found in {model.n_iter_} rounds of column "
+        "generation.",
         f"Certificate: {model.certificate_} (objective {model.objective_:.6f}, no model of the "
         f"class below {model.lower_bound_:.6f}).",
     ]

@@ -169,17 +169,14 @@ def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, 
                     for k in range(width):
                         vector[k] = running[hi[c] + 1, k] - running[lo[c], k]
                 if turn == 0:
-                    high, low = scan_axis(vector, width, top[g])
-                    if high > best[t, 0, 0]:
-                        best[t, 0, 0] = high
-                        where[t, 0, 0, 0] = c
-                        where[t, 0, 0, 1] = locate(vector, width, top[g], 0)
-                        where[t, 0, 0, 2] = -1
-                    if low < best[t, 0, 1]:
-                        best[t, 0, 1] = low
-                        where[t, 0, 1, 0] = c
-                        where[t, 0, 1, 1] = locate(vector, width, top[g], 1)
-                        where[t, 0, 1, 2] = -1
+                    found = scan_axis(vector, width, top[g])
+                    for sign in range(2):  # a literal sign would compile locate once for each
+                        value = found[sign]
+                        if value > best[t, 0, 0] if sign == 0 else value < best[t, 0, 1]:
+                            best[t, 0, sign] = value
+                            where[t, 0, sign, 0] = c
+                            where[t, 0, sign, 1] = locate(vector, width, top[g], sign)
+                            where[t, 0, sign, 2] = -1
                 if deep:
                     kind = 1 + turn
                     second[0], second[1] = best[t, kind, 0], best[t, kind, 1]
@@ -245,12 +242,11 @@ def score_triples(histograms, starts, tuples, n_bins, first, lo, hi, negate, top
                 else:
                     for k in range(width):
                         vector[k] = plane[hi[d] + 1, k] - plane[lo[d], k]
-                high, low = scan_axis(vector, width, top[h])
-                if high > best[t, 0]:
-                    best[t, 0] = high
-                    where[t, 0, 0], where[t, 0, 1] = c, d
-                    where[t, 0, 2] = locate(vector, width, top[h], 0)
-                if low < best[t, 1]:
-                    best[t, 1] = low
-                    where[t, 1, 0], where[t, 1, 1] = c, d
-                    where[t, 1, 2] = locate(vector, width, top[h], 1)
+                found = scan_axis(vector, width, top[h])
+                for sign in range(2):
+                    value = found[sign]
+                    if value > best[t, 0] if sign == 0 else value < best[t, 1]:
+                        best[t, sign] = value
+                        where[t, sign, 0] = c
+                        where[t, sign, 1] = d
+                        where[t, sign, 2] = locate(vector, width, top[h], sign)

@@ -19,7 +19,7 @@ def search_branch(
     Conditions are added in ascending order, so that each conjunction is met once. With all
     negative gains gone a conjunction would be worth the sum of its positive ones: if that does
     not pay, no descendant does (paper, section 4). A condition is no prefix if it leaves all
-    negative gains, or if a tighter one of its feature keeps the same positive gains.
+    negative gains, or if the next tighter one listed keeps the same positive gains.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def search_branch(
     kind, feature : (n_conditions,) int64, see above
     start : int, the first condition
     price, step : float, penalties of the first condition alone and of each further condition
-    known : int, further conditions up to which nothing better than ``best`` is to be found
+    known : int, further conditions, from none on, up to which nothing is better than ``best``
     depth : int, the most further conditions
-    best : float, only better reduced costs are of interest
+    best : float, not negative, only better reduced costs are of interest
     limit : int, the most nodes to visit
     path : (MAX_DEPTH,) int64, OUT, the further conditions of the best conjunction
 
@@ -92,11 +92,9 @@ def search_branch(
         lost = minus[level, above] - minus[level, below]
         missing = n_bins[f] - 1
         if kind[c] == DIFFERS:
-            if lost <= 0.0:
-                continue
             won = plus[level, missing] - won
             lost = minus[level, missing] - lost
-        elif lost >= minus[level, missing + 1]:
+        if lost >= minus[level, missing + 1]:
             continue
         cost = price + step * (level + 1)
         if won - lost - cost > best:
@@ -109,10 +107,12 @@ def search_branch(
             continue
         if won - price - step * max(level + 2, known + 1) <= best:
             continue
-        if kind[c] == UPTO and plus[level, above] <= plus[level, above - 1]:
-            continue
-        if kind[c] == ABOVE and plus[level, below + 1] <= plus[level, below]:
-            continue
+        near = c - 1 if kind[c] == UPTO else c + 1  # the next tighter one, if it is listed
+        listed = 0 <= near < n_conditions and kind[near] == kind[c] and feature[near] == f
+        if listed and kind[c] <= ABOVE:
+            still_won = plus[level, hi[near] + 1] - plus[level, lo[near]]
+            if still_won >= won:
+                continue
         if nodes > limit:
             return best, length, False
         kept = 0
