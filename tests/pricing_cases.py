@@ -64,7 +64,7 @@ def pairs_case(seed, n_tuples, deep, widest=8):
 
 
 def triples_case(seed, n_tuples, widest=8):
-    inputs = tuples_case(seed, 3, n_tuples, widest)
+    inputs = (*tuples_case(seed, 3, n_tuples, widest), 0.0)
     return inputs, np.full((n_tuples, 2), np.nan), np.full((n_tuples, 2, 3), -9, INDEX_DTYPE)
 
 

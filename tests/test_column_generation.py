@@ -138,8 +138,8 @@ def test_linear_terms_join_the_rules():
     frame = pd.DataFrame({"u": rng.uniform(0, 1, 400), "v": rng.uniform(0, 1, 400)})
     y = 3 * frame["u"] + 1.0 * ((frame["u"] > 0.5) & (frame["v"] > 0.5))
     y = y + 0.05 * rng.standard_normal(400)
-    with_lines = RuleRegressor(lambda_0=0.01, linear_terms=True).fit(frame, y)
-    without = RuleRegressor(lambda_0=0.01).fit(frame, y)
+    with_lines = RuleRegressor(max_degree=3, lambda_0=0.01, linear_terms=True).fit(frame, y)
+    without = RuleRegressor(max_degree=3, lambda_0=0.01).fit(frame, y)
     assert with_lines.objective_ < without.objective_
     assert len(with_lines.ensemble_.linear_terms) >= 1
     assert with_lines.rules_["degree"].max() >= 2

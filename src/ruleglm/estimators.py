@@ -38,9 +38,10 @@ LAMBDA_RATIO = 0.2
 PARAMETERS = """
     Parameters
     ----------
-    max_degree : int or None, default=3
+    max_degree : int or None, default=2
         The most conditions in a rule; an interval counts as two. 1 gives the paper's LR1: a sum of
-        step functions. None sets no limit, which large data cannot search to the end.
+        step functions. The search of all rules of degree 3 takes seconds to minutes on data with
+        more than about 30 columns; None sets no limit, which only small data can be searched to.
     lambda_0 : float, default=0.005
         Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside
         the mean loss (half the deviance a row; for the gaussian family of the target divided by
@@ -267,7 +268,7 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
     def __init__(
         self,
         *,
-        max_degree: int | None = 3,
+        max_degree: int | None = 2,
         lambda_0: float = 0.005,
         lambda_1: float | None = None,
         pricing: str = "auto",
@@ -380,7 +381,7 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         *,
         family: str = "gaussian",
         power: float = 1.5,
-        max_degree: int | None = 3,
+        max_degree: int | None = 2,
         lambda_0: float = 0.005,
         lambda_1: float | None = None,
         pricing: str = "auto",

@@ -88,15 +88,16 @@ def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, 
                     improve(sums_of(others, held), sign, best[t, kind], where[t, kind], c)
 
 
-def score_triples(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, best, where):
+def score_triples(
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, least, best, where
+):
     best[:] = -np.inf, np.inf
     for t, (f, g, h) in enumerate(tuples):
         cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[[f, g, h]])
-        codes = {(code,): bins for code, bins in first_degree(n_bins[h], top[h]).items()}
+        columns = {(code,): bins for code, bins in first_degree(n_bins[h], top[h]).items()}
         for c in range(first[f], first[f + 1]):
             plane = cube[listed(n_bins[f], lo[c], hi[c], negate[c])].sum(axis=0)
-            for d in range(first[g], first[g + 1]):
-                held = plane[listed(n_bins[g], lo[d], hi[d], negate[d])].sum(axis=0)
-                values = sums_of(codes, held)
+            for d, bins in first_degree(n_bins[g], top[g]).items():
+                values = sums_of(columns, plane[list(bins)].sum(axis=0))
                 for sign in range(2):
                     improve(values, sign, best[t], where[t], c, d)

@@ -29,11 +29,13 @@ def scan_axis(vector, size, top):
     size : int, bins of the feature, the last one that of missing values
     top : int, see above
     """
-    high, low = -np.inf, np.inf
+    high, low = -np.inf, np.inf  # plain comparisons: max() and min() do not vectorise
+    n_listed = top if top >= 0 else -1 - top
+    for k in range(n_listed):
+        value = vector[k]
+        high = value if value > high else high
+        low = value if value < low else low
     if top >= 0:
-        for k in range(top):
-            high = max(high, vector[k])
-            low = min(low, vector[k])
         regular = vector[size - 2]
         missing = vector[size - 1] - regular
         total = vector[top]
@@ -41,15 +43,16 @@ def scan_axis(vector, size, top):
         total = 0.0
         for k in range(size - 1):
             total += vector[k]
-        for k in range(-1 - top):
-            high = max(high, vector[k])
-            low = min(low, vector[k])
         regular = total
         missing = vector[size - 1]
-    return (
-        max(max(high, total - low), max(missing, regular)),
-        min(min(low, total - high), min(missing, regular)),
-    )
+    others_high, others_low = total - low, total - high
+    high = others_high if others_high > high else high
+    low = others_low if others_low < low else low
+    high = missing if missing > high else high
+    low = missing if missing < low else low
+    high = regular if regular > high else high
+    low = regular if regular < low else low
+    return high, low
 
 
 @finite_kernel
@@ -190,63 +193,190 @@ def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, 
 
 
 @finite_kernel
-def score_triples(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, best, where):
-    """Find the best conjunctions of one first-degree condition on each of three features.
+def widen_line(line, top, out):
+    """Do for one line what :func:`widen_lines` does for many side by side."""
+    n_bins = line.shape[0]
+    n_listed = top if top >= 0 else -1 - top
+    running, total = 0.0, 0.0
+    for b in range(n_bins - 1):
+        running += line[b]
+        if b < n_listed:
+            out[b] = running if top >= 0 else line[b]
+        if b == top:
+            total = running
+    out[n_listed] = line[n_bins - 1]
+    out[n_listed + 1] = running
+    out[n_listed + 2] = total if top >= 0 else running
+
+
+@finite_kernel
+def widen_lines(lines, top, out):
+    """Give the first axis the lines that conditions are made of.
+
+    They are the listed bins (running sums if ordered), the bin of missing values, all regular bins,
+    and what a complement is taken from: everything up to ``top``, or all regular bins.
 
     Parameters
     ----------
-    histograms : (n_cells,) float64, overwritten by running sums
+    lines : (n_bins, n_columns) float64
+    top : int, see above
+    out : (n_listed + 3, n_columns) float64, OUT
+    """
+    n_bins, n_columns = lines.shape
+    n_listed = top if top >= 0 else -1 - top
+    regular, total = n_listed + 1, n_listed + 2
+    for k in range(n_columns):
+        out[regular, k] = 0.0
+        out[n_listed, k] = lines[n_bins - 1, k]
+    for b in range(n_bins - 1):
+        for k in range(n_columns):
+            out[regular, k] += lines[b, k]
+        if b < n_listed:
+            for k in range(n_columns):
+                out[b, k] = out[regular, k] if top >= 0 else lines[b, k]
+        if b == top:
+            for k in range(n_columns):
+                out[total, k] = out[regular, k]
+    if top < 0:
+        for k in range(n_columns):
+            out[total, k] = out[regular, k]
+
+
+@finite_kernel
+def locate_in_plane(plane, n_rows, n_columns, missing_row, missing_column, sign):
+    """Return the codes of the row and column conditions with the largest (0) or smallest (1) sum.
+
+    ``plane`` is wide, see widen_lines; the missing bins are those of the two features.
+    """
+    factor = 1.0 if sign == 0 else -1.0
+    total_row, total_column = n_rows + 2, n_columns + 2
+    best, row_code, column_code = -np.inf, 0, 0
+    for r in range(n_rows + 2):
+        for k in range(n_columns + 2):
+            for row_turn in range(2 if r < n_rows else 1):
+                for column_turn in range(2 if k < n_columns else 1):
+                    value = plane[r, k]
+                    whole = plane[total_row, k]
+                    if column_turn:
+                        value = plane[r, total_column] - value
+                        whole = plane[total_row, total_column] - whole
+                    if row_turn:
+                        value = whole - value
+                    if factor * value > best:
+                        best = factor * value
+                        row_code = 2 * r + row_turn
+                        if r >= n_rows:
+                            row_code = 2 * missing_row + r - n_rows
+                        column_code = 2 * k + column_turn
+                        if k >= n_columns:
+                            column_code = 2 * missing_column + k - n_columns
+    return row_code, column_code
+
+
+@finite_kernel
+def fill_plane(cubes, lo, hi, negate, plane):
+    """Take the plane of one condition on the first axis out of its running sums."""
+    n_rows, n_columns = plane.shape
+    regular = cubes.shape[0] - 2
+    for r in range(n_rows):
+        for k in range(n_columns):
+            plane[r, k] = cubes[hi + 1, r, k] - cubes[lo, r, k]
+        if negate:
+            for k in range(n_columns):
+                plane[r, k] = cubes[regular, r, k] - plane[r, k]
+
+
+@finite_kernel
+def scan_plane(plane, n_rows, n_columns, extremes):
+    """Return the largest and smallest sum of two conditions in a wide plane.
+
+    Parameters
+    ----------
+    plane : (n_rows + 3, n_columns + 3) float64, see widen_lines
+    n_rows, n_columns : int, listed bins
+    extremes : (4, n_columns + 3) float64, scratch: of each column the largest and smallest sum
+        over the listed rows, and the same for what the column leaves
+    """
+    total_row, total_column = n_rows + 2, n_columns + 2
+    for k in range(n_columns + 2):
+        extremes[0, k], extremes[1, k] = -np.inf, np.inf
+        extremes[2, k], extremes[3, k] = -np.inf, np.inf
+    for r in range(n_rows):
+        whole = plane[r, total_column]
+        for k in range(n_columns + 2):
+            value = plane[r, k]
+            other = whole - value
+            extremes[0, k] = value if value > extremes[0, k] else extremes[0, k]
+            extremes[1, k] = value if value < extremes[1, k] else extremes[1, k]
+            extremes[2, k] = other if other > extremes[2, k] else extremes[2, k]
+            extremes[3, k] = other if other < extremes[3, k] else extremes[3, k]
+    high, low = -np.inf, np.inf
+    corner = plane[total_row, total_column]
+    for k in range(n_columns + 2):
+        whole = plane[total_row, k]
+        high = max(high, max(extremes[0, k], whole - extremes[1, k]))
+        low = min(low, min(extremes[1, k], whole - extremes[0, k]))
+        if k < n_columns:
+            whole = corner - whole
+            high = max(high, max(extremes[2, k], whole - extremes[3, k]))
+            low = min(low, min(extremes[3, k], whole - extremes[2, k]))
+        for r in range(n_rows, n_rows + 2):
+            value = plane[r, k]
+            high, low = max(high, value), min(low, value)
+            if k < n_columns:
+                value = plane[r, total_column] - value
+                high, low = max(high, value), min(low, value)
+    return high, low
+
+
+@finite_kernel
+def score_triples(
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, least, best, where
+):
+    """Find the best conjunctions of one first-degree condition on each of three features.
+
+    Under each condition of the first feature, the others span a plane of sums. Its columns are
+    compared side by side, so that maxima over its rows are vector instructions.
+
+    Parameters
+    ----------
+    histograms : (n_cells,) float64
     starts : (n_triples + 1,) int64
     tuples : (n_triples, 3) int64
     n_bins : (n_features,) int64
     first, lo, hi, negate, top : the conditions, see above
+    least : float, only sums beyond it, in size, are located
     best : (n_triples, 2) float64, OUT
-    where : (n_triples, 2, 3) int64, OUT, a condition of the first two features, a code of the third
+    where : (n_triples, 2, 3) int64, OUT, a condition of the first feature, codes of the others
     """
-    widest = 0
-    for f in range(n_bins.shape[0]):
-        widest = max(widest, n_bins[f])
-    plane = np.empty((widest + 1, widest))
-    vector = np.empty(widest)
     for t in range(tuples.shape[0]):
         f, g, h = tuples[t, 0], tuples[t, 1], tuples[t, 2]
-        size, rows, width = n_bins[f], n_bins[g], n_bins[h]
-        area = rows * width
-        cube = histograms[starts[t] : starts[t + 1]]
-        if top[h] >= 0:
-            for line in range(0, size * area, width):
-                for k in range(1, width):
-                    cube[line + k] += cube[line + k - 1]
-        for cell in range(area, size * area):
-            cube[cell] += cube[cell - area]
+        size, height, width = n_bins[f], n_bins[g], n_bins[h]
+        n_rows = top[g] if top[g] >= 0 else -1 - top[g]
+        n_columns = top[h] if top[h] >= 0 else -1 - top[h]
+        cubes = np.zeros((size + 1, n_rows + 3, n_columns + 3))
+        lines = np.empty((height, n_columns + 3))
+        for b in range(size):
+            for r in range(height):
+                start = starts[t] + (b * height + r) * width
+                widen_line(histograms[start : start + width], top[h], lines[r])
+            widen_lines(lines, top[g], cubes[b + 1])
+            for r in range(n_rows + 3):
+                for k in range(n_columns + 3):
+                    cubes[b + 1, r, k] += cubes[b, r, k]
         best[t, 0], best[t, 1] = -np.inf, np.inf
+        plane = np.empty((n_rows + 3, n_columns + 3))
+        extremes = np.empty((4, n_columns + 3))
         for c in range(first[f], first[f + 1]):
-            upper, lower = hi[c] * area, (lo[c] - 1) * area
-            regular = (size - 2) * area
-            for k in range(width):
-                plane[0, k] = 0.0
-            for b in range(rows):
-                for k in range(width):
-                    cell = b * width + k
-                    value = cube[upper + cell]
-                    if lower >= 0:
-                        value -= cube[lower + cell]
-                    if negate[c]:
-                        value = cube[regular + cell] - value
-                    plane[b + 1, k] = plane[b, k] + value
-            for d in range(first[g], first[g + 1]):
-                if negate[d]:
-                    for k in range(width):
-                        inside = plane[hi[d] + 1, k] - plane[lo[d], k]
-                        vector[k] = plane[rows - 1, k] - inside
-                else:
-                    for k in range(width):
-                        vector[k] = plane[hi[d] + 1, k] - plane[lo[d], k]
-                found = scan_axis(vector, width, top[h])
-                for sign in range(2):
-                    value = found[sign]
-                    if value > best[t, 0] if sign == 0 else value < best[t, 1]:
-                        best[t, sign] = value
-                        where[t, sign, 0] = c
-                        where[t, sign, 1] = d
-                        where[t, sign, 2] = locate(vector, width, top[h], sign)
+            fill_plane(cubes, lo[c], hi[c], negate[c], plane)
+            high, low = scan_plane(plane, n_rows, n_columns, extremes)
+            if high > best[t, 0]:
+                best[t, 0], where[t, 0, 0] = high, c
+            if low < best[t, 1]:
+                best[t, 1], where[t, 1, 0] = low, c
+        for sign in range(2):
+            if abs(best[t, sign]) > least and first[f] < first[f + 1]:
+                c = where[t, sign, 0]
+                fill_plane(cubes, lo[c], hi[c], negate[c], plane)
+                codes = locate_in_plane(plane, n_rows, n_columns, height - 1, width - 1, sign)
+                where[t, sign, 1], where[t, sign, 2] = codes

@@ -33,7 +33,7 @@ def search_branch(
     known : int, further conditions, from none on, up to which nothing is better than ``best``
     depth : int, the most further conditions
     best : float, not negative, only better reduced costs are of interest
-    limit : int, the most nodes to visit
+    limit : int, the most rows to visit, counted for each feature looked at
     path : (MAX_DEPTH,) int64, OUT, the further conditions of the best conjunction
 
     Returns
@@ -55,7 +55,7 @@ def search_branch(
         rows[0, r] = r
     counts[0], taken[0], here[0], filled[0] = n_rows, start, start + 1, -1
     length = -1
-    level, nodes = 0, 0
+    level, visited = 0, 0
     n_conditions = lo.shape[0]
     while level >= 0:
         c = here[level]
@@ -73,7 +73,7 @@ def search_branch(
                 continue
         if filled[level] != f:
             filled[level] = f
-            nodes += 1
+            visited += counts[level]
             size = n_bins[f]
             for b in range(size + 1):
                 plus[level, b], minus[level, b] = 0.0, 0.0
@@ -113,7 +113,7 @@ def search_branch(
             still_won = plus[level, hi[near] + 1] - plus[level, lo[near]]
             if still_won >= won:
                 continue
-        if nodes > limit:
+        if visited > limit:
             return best, length, False
         kept = 0
         for i in range(counts[level]):

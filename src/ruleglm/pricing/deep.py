@@ -6,6 +6,8 @@ members do not hear of each other, so the result does not depend on threads; wha
 limit has a bound.
 """
 
+import math
+
 import numpy as np
 
 from ruleglm import kernels
@@ -20,8 +22,11 @@ KNOWN = 3
 """Rules up to this degree have been searched before."""
 
 BATCH = 16
-MAX_NODES = 20_000_000
-"""Nodes of one branch, some seconds; a branch that needs more is left with its bound."""
+MAX_VISITS = 20_000_000_000
+"""Rows that the search of one branch may visit, about a minute; then it is left with its bound."""
+
+VISITS_PER_SECOND = 200_000_000
+"""Below the speed of any machine in use: what is left of a time limit, in visits."""
 
 
 def search_deep(
@@ -36,8 +41,9 @@ def search_deep(
     branches = open_branches(engine, found, table)
     deepest = MAX_DEPTH if max_degree is None else max_degree - 1
     complete = True
+    size = BATCH if limits.deadline == math.inf else engine.workers.n_threads
     while branches:
-        batch, branches = branches[:BATCH], branches[BATCH:]
+        batch, branches = branches[:size], branches[size:]
         best = max(found.best, 0.0)
         if batch[0][0] - found.penalty.of(KNOWN + 1) <= best:
             break
@@ -45,8 +51,12 @@ def search_deep(
             found.leave(KNOWN + 1, batch[0][0])
             return False
 
-        def search(branch: tuple[float, int, int], best: float = best) -> bool:
-            return follow(engine, found, table, kinds, branch, deepest, best)
+        visits = int(min(MAX_VISITS, VISITS_PER_SECOND * limits.seconds_left()))
+
+        def search(
+            branch: tuple[float, int, int], best: float = best, visits: int = visits
+        ) -> bool:
+            return follow(engine, found, table, kinds, branch, deepest, best, visits)
 
         complete &= all(engine.workers.map(search, batch, 1 << 30))
     found.leave(KNOWN + 1, found.penalty.of(KNOWN + 1) + max(found.best, 0.0))
@@ -91,6 +101,7 @@ def follow(
     branch: tuple[float, int, int],
     deepest: int,
     best: float,
+    visits: int,
 ) -> bool:
     """Search the rules that begin with one condition; return whether all were."""
     bound, sign, condition = branch
@@ -100,7 +111,7 @@ def follow(
     path = np.zeros(MAX_DEPTH, np.int64)
     value, length, finished = kernels.search_branch(
         *(codes, sign * gradient, table.n_bins, table.lo, table.hi, kinds, table.feature),
-        *(condition, penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, MAX_NODES, path),
+        *(condition, penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, visits, path),
     )
     if length > 0:
         conditions = [mine, *((int(table.feature[c]), table.masks[c]) for c in path[:length])]

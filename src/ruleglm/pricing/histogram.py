@@ -226,6 +226,7 @@ class HistogramPricer:
                 histograms.starts[part.start : part.stop + 1],
                 histograms.tuples[part],
                 *(table.n_bins, table.first, table.lo, table.hi, table.negate, table.top),
+                found.threshold(3),
                 best[part],
                 where[part],
             )
@@ -235,16 +236,18 @@ class HistogramPricer:
         found.see(3, float(values.max()))
         for t, sign in self._worth(found, 3, values):
             f, g, h = histograms.tuples[t].tolist()
-            c, d, code = where[t, sign].tolist()
-            conditions = [(f, table.masks[c]), (g, table.masks[d]), (h, table.coded_mask(h, code))]
+            c, row, column = where[t, sign].tolist()
+            masks = table.masks[c], table.coded_mask(g, row), table.coded_mask(h, column)
+            conditions = list(zip((f, g, h), masks, strict=True))
             self._offer(found, conditions, 3, float(values[t, sign]))
 
     def _worth(self, found: Found, degree: int, values: FloatArray) -> list[tuple[int, int]]:
-        """Return (tuple, sign) of the best values that improve the model, best first."""
-        flat = values.ravel()
-        worth = np.flatnonzero(flat > found.threshold(degree))
-        order = np.argsort(-flat[worth], kind="stable")[: self._n_rules]
-        return [(int(k) // 2, int(k) % 2) for k in worth[order]]
+        """Return (tuple, sign) of rules that improve the model, one a tuple, best first."""
+        signs = np.argmax(values, axis=1)
+        largest = values[np.arange(len(values)), signs]
+        worth = np.flatnonzero(largest > found.threshold(degree))
+        order = np.argsort(-largest[worth], kind="stable")[: self._n_rules]
+        return [(int(t), int(signs[t])) for t in worth[order]]
 
 
 def leave_tuples(found: Found, masses: FloatArray, degree: int) -> None:
