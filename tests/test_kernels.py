@@ -122,33 +122,6 @@ def test_large_and_small_histograms_in_one_call():
     compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
 
 
-def contraction_case(seed, n_before, n_bins, n_after, n_conditions):
-    rng = np.random.default_rng(seed)
-    ends = np.sort(rng.integers(0, n_bins, size=(2, n_conditions)), axis=0).astype(INDEX_DTYPE)
-    negate = rng.random(n_conditions) < 0.5
-    ends[:, negate] = np.minimum(ends[:, negate], n_bins - 2)  # regular bins only
-    histogram = quarters(rng, n_before, n_bins, n_after)
-    inputs = histogram, ends[0].copy(), ends[1].copy(), negate, n_bins - 1
-    return inputs, np.full((n_before, n_conditions, n_after), np.nan)
-
-
-@relaxed
-@given(
-    seeds, st.integers(0, 5), st.sampled_from([2, 3, 12, 256]), st.integers(0, 5), st.integers(0, 9)
-)
-def test_contract_axis(seed, n_before, n_bins, n_after, n_conditions):
-    inputs, out = contraction_case(seed, n_before, n_bins, n_after, n_conditions)
-    compare(kernels.contract_axis, slow_histograms.contract_axis, inputs, out)
-
-
-def test_a_negated_condition_leaves_out_the_missing_bin():
-    histogram = np.array([1.0, 2.0, 4.0, 8.0]).reshape(1, 4, 1)
-    lo, hi = np.array([1, 1, 3], INDEX_DTYPE), np.array([1, 1, 3], INDEX_DTYPE)
-    out = np.empty((1, 3, 1))
-    kernels.contract_axis(histogram, lo, hi, np.array([False, True, False]), 3, out)
-    assert out.ravel().tolist() == [2.0, 5.0, 8.0]
-
-
 # --- columns
 
 
@@ -334,7 +307,6 @@ def test_no_sweep_changes_nothing():
 
 CALLS = {
     "fill_histograms": lambda: histogram_case(0, 10, 2, 1, 2, [3]),
-    "contract_axis": lambda: contraction_case(0, 1, 4, 1, 2),
     "evaluate_rules": lambda: rule_case(0, 10, 2),
     "count_gram": lambda: count_case(0, 10, 1, 2),
     "unpack_words": lambda: panel_case(0, 10, 2),

@@ -31,7 +31,7 @@ def demo() -> None:
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.3, random_state=0, stratify=y
     )
-    model = RuleClassifier(max_degree=3, lambda_0=0.05).fit(X_train, y_train)
+    model = RuleClassifier(lambda_0=0.05).fit(X_train, y_train)
     console.print(
         f"Breast cancer, {len(X)} patients, {X.shape[1]} measurements: the log-odds that a tumour "
         f"is {model.classes_[1]} are [bold]{model.intercept_:+.2f}[/bold] plus the coefficients "

@@ -9,12 +9,3 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
         for vector, row in zip(values, out, strict=True):
             cube = row[first:last].reshape(n_bins[features])  # a view: adds to out
             np.add.at(cube, cells, vector)
-
-
-def contract_axis(histogram, lo, hi, negate, n_regular, out):
-    bins = np.arange(histogram.shape[1])
-    for c in range(len(lo)):
-        held = (lo[c] <= bins) & (bins <= hi[c])
-        if negate[c]:
-            held = (bins < n_regular) & ~held
-        out[:, c, :] = histogram[:, held, :].sum(axis=1)

@@ -13,7 +13,7 @@ from ruleglm.kernels.columns import (
     weighted_gram,
 )
 from ruleglm.kernels.descent import descend
-from ruleglm.kernels.histograms import contract_axis, fill_histograms
+from ruleglm.kernels.histograms import fill_histograms
 from ruleglm.kernels.pricing import (
     locate,
     scan_axis,
@@ -25,7 +25,6 @@ from ruleglm.kernels.search import search_branch
 
 KERNELS = (
     fill_histograms,
-    contract_axis,
     evaluate_rules,
     count_gram,
     unpack_words,
@@ -44,7 +43,6 @@ KERNELS = (
 __all__ = [
     "KERNELS",
     "add_columns",
-    "contract_axis",
     "count_gram",
     "descend",
     "evaluate_rules",

@@ -1,4 +1,4 @@
-"""Joint histograms of bin codes, and their contraction to the values of conditions.
+"""Joint histograms of bin codes.
 
 One pass over the rows fills ``H[b1, .., bm] += value`` for a tuple of features; running sums along
 each axis then give the value of every conjunction of conditions on those features (design, section
@@ -86,33 +86,3 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
                     whole[c] += (copies[v, 0, c] + copies[v, 1, c]) + (
                         copies[v, 2, c] + copies[v, 3, c]
                     )
-
-
-@kernel
-def contract_axis(histogram, lo, hi, negate, n_regular, out):
-    """Turn one axis of bins into an axis of conditions.
-
-    Parameters
-    ----------
-    histogram : (n_before, n_bins, n_after) float64
-    lo, hi : (n_conditions,) int64, the condition's bins, ends included
-    negate : (n_conditions,) bool, whether the condition is all regular bins but these
-    n_regular : int, bins before the reserved one for missing values
-    out : (n_before, n_conditions, n_after) float64, OUT
-    """
-    n_before, n_bins, n_after = histogram.shape
-    running = np.empty((n_bins + 1, n_after))
-    for i in range(n_before):
-        for k in range(n_after):
-            running[0, k] = 0.0
-        for b in range(n_bins):
-            for k in range(n_after):
-                running[b + 1, k] = running[b, k] + histogram[i, b, k]
-        for c in range(lo.shape[0]):
-            upper, lower = running[hi[c] + 1], running[lo[c]]
-            if negate[c]:
-                for k in range(n_after):
-                    out[i, c, k] = running[n_regular, k] - (upper[k] - lower[k])
-            else:
-                for k in range(n_after):
-                    out[i, c, k] = upper[k] - lower[k]
