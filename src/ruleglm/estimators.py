@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ruleglm.checks import check_offset, check_weights
-from ruleglm.columns import is_number
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import FitResult, FitSettings, TrainingRows, fit_rules, prepare_rows
@@ -28,6 +27,7 @@ from ruleglm.frames import read_table, scan_table
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.pricing import PRICERS, Penalty
+from ruleglm.targets import check_labels, check_length, check_target, check_two_classes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ PARAMETERS = """
         The most conditions in a rule; an interval counts as two. 1 gives the paper's LR1: a sum of
         step functions. The search of all rules of degree 3 takes seconds to minutes on data with
         more than about 30 columns; None sets no limit, which only small data can be searched to.
-    lambda_0 : float, default=0.005
+    lambda_0 : float, default=0.02
         Price of a rule: the penalty on its coefficient is ``lambda_0 + lambda_1 * degree``, beside
         the mean loss (half the deviance a row; for the gaussian family of the target divided by
         its standard deviation).
@@ -269,7 +269,7 @@ class RuleClassifier(ClassifierMixin, _RuleModel):  # type: ignore[misc]  # noqa
         self,
         *,
         max_degree: int | None = 2,
-        lambda_0: float = 0.005,
+        lambda_0: float = 0.02,
         lambda_1: float | None = None,
         pricing: str = "auto",
         pricing_options: dict[str, Any] | None = None,
@@ -382,7 +382,7 @@ class RuleRegressor(RegressorMixin, _RuleModel):  # type: ignore[misc]  # noqa: 
         family: str = "gaussian",
         power: float = 1.5,
         max_degree: int | None = 2,
-        lambda_0: float = 0.005,
+        lambda_0: float = 0.02,
         lambda_1: float | None = None,
         pricing: str = "auto",
         pricing_options: dict[str, Any] | None = None,
@@ -473,63 +473,3 @@ def warn_of_ending(result: FitResult) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
-
-
-def check_target(y: Any) -> FloatArray:
-    """Return a numeric target, or say what is wrong with it."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    values = column_or_1d(y, warn=True)
-    if values.dtype.kind in "biuf":
-        return np.asarray(values, dtype=np.float64)
-    odd = [value for value in values if not (is_number(value) or _is_missing(value))]
-    if odd:
-        raise ValueError(
-            f"y holds values such as {str(odd[0])!r}, but a regression needs numbers; convert "
-            "them, or use RuleClassifier for labels"
-        )
-    return np.array([np.nan if _is_missing(value) else value for value in values], np.float64)
-
-
-def check_labels(y: Any) -> Any:
-    """Return labels without missing ones."""
-    import pandas as pd
-
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    values = np.ravel(np.asarray(y))
-    unknown = ~np.isfinite(values) if values.dtype.kind == "f" else pd.isna(values)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(f"y is {values[row]} in row {row}; drop the rows whose class is not known")
-    return y
-
-
-def check_length(y: AnyArray, n_rows: int) -> None:
-    """Refuse a target that is longer or shorter than the rows."""
-    if len(y) != n_rows:
-        raise ValueError(f"X has {n_rows} rows, but y has {len(y)}")
-
-
-def check_two_classes(labels: AnyArray, classes: AnyArray, weights: FloatArray | None) -> None:
-    """Refuse targets that are not of two classes, rows of weight 0 left out."""
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}, with {len(classes)} classes; "
-            "sklearn.multiclass.OneVsRestClassifier fits one model a class"
-        )
-    present = classes if weights is None else np.unique(labels[weights > 0])
-    if len(present) < 2:
-        where = "" if weights is None else " in the rows of positive weight"
-        raise ValueError(
-            f"y holds only one class{where}, {present.tolist()[0]!r}; "
-            "a classifier needs rows of two classes"
-        )
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NA or NaT."""
-    import pandas as pd
-
-    return pd.isna(value) is True
