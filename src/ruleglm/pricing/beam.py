@@ -82,7 +82,6 @@ class BeamPricer:
         self._table = table
         self._options = options
         self._depth = options.max_depth if max_degree is None else max_degree
-        self._tuples = np.array(table.splitting, np.int64).reshape(-1, 1)
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
@@ -95,7 +94,7 @@ class BeamPricer:
         found = Found(penalty, held)
         positive, negative = engine.gradient_masses()
         found.leave(1, max(positive, negative))
-        if len(self._tuples):
+        if len(self._table.splitting):
             for sign in (1, -1):
                 best = self._search(engine, found, sign, limits)
                 for cost, rule, degree in best[: self._options.n_best]:
@@ -156,25 +155,24 @@ class BeamPricer:
     def _children(self, engine: Engine, parent: BinRule, degree: int, sign: int) -> Children:
         """Evaluate the conditions that can be added to a parent."""
         table = self._table
-        histograms = engine.joint_histograms(self._tuples, ("gradient", "positive"), within=parent)
-        parts = []
-        for position, (feature,) in enumerate(self._tuples.tolist()):
-            gradient, positive = histograms.cube(position, 0), histograms.cube(position, 1)
-            mass = positive if sign == 1 else positive - gradient
-            values = sign * table.values(feature, gradient)
-            masses = table.values(feature, mass)
-            kept = self._not_redundant(parent, feature, degree)
-            kept &= (masses != mass.sum()) | (values != sign * gradient.sum())
-            kept &= (masses != 0.0) | (values != 0.0)
-            conditions = np.arange(table.first[feature], table.first[feature + 1])
-            parts.append((conditions[kept], values[kept], masses[kept]))
-        return Children(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        histograms = engine.joint_histograms(
+            table.splitting, ("gradient", "positive"), within=parent
+        )
+        values, masses = sign * table.values(histograms), table.values(histograms, 1)
+        if sign == -1:
+            masses = masses + values
+        whole = float(histograms.cube(0).sum()), float(histograms.cube(0, 1).sum())
+        total = sign * whole[0], whole[1] if sign == 1 else whole[1] - whole[0]
+        kept = ~(np.isclose(values, total[0], 1e-12) & np.isclose(masses, total[1], 1e-12))
+        kept &= masses > 1e-14 * total[1]
+        for feature, _ in parent:
+            kept[table.mine(feature)] &= self._not_redundant(parent, feature, degree)
+        chosen = np.flatnonzero(kept)
+        return Children(chosen, values[chosen], masses[chosen])
 
     def _not_redundant(self, parent: BinRule, feature: int, degree: int) -> BoolArray:
         """Tell which conditions of a feature make the parent's rule one degree longer."""
-        mine = range(int(self._table.first[feature]), int(self._table.first[feature + 1]))
-        if all(other != feature for other, _ in parent):
-            return np.ones(len(mine), np.bool_)
+        mine = range(*self._table.mine(feature).indices(len(self._table.masks)))
         made = [self._table.make_rule([*parent, (feature, self._table.masks[c])]) for c in mine]
         return np.array([rule is not None and rule[1] == degree for rule in made])
 

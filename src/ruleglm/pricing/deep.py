@@ -77,17 +77,13 @@ def open_branches(
     engine: Engine, found: Found, table: ConditionTable
 ) -> list[tuple[float, int, int]]:
     """Return (bound, sign, condition) of the first conditions, largest bound first."""
-    tuples = np.array(table.splitting, np.int64).reshape(-1, 1)
-    if len(tuples) == 0:
+    if len(table.splitting) == 0:
         return []
-    histograms = engine.joint_histograms(tuples, ("gradient", "positive"))
-    branches = []
-    for position, (feature,) in enumerate(tuples.tolist()):
-        values = table.values(feature, histograms.cube(position, 0))
-        positive = table.values(feature, histograms.cube(position, 1))
-        for k, (plus, minus) in enumerate(zip(positive, positive - values, strict=True)):
-            condition = int(table.first[feature]) + k
-            branches += [(float(plus), 1, condition), (float(minus), -1, condition)]
+    histograms = engine.joint_histograms(table.splitting, ("gradient", "positive"))
+    positive = table.values(histograms, 1)
+    negative = positive - table.values(histograms)
+    branches = [(float(bound), 1, c) for c, bound in enumerate(positive)]
+    branches += [(float(bound), -1, c) for c, bound in enumerate(negative)]
     least = found.penalty.of(KNOWN + 1) + max(found.best, 0.0)
     open_ones = [branch for branch in branches if branch[0] > least]
     return sorted(open_ones, key=lambda branch: (-round(branch[0], 12), branch[1:]))

@@ -100,21 +100,27 @@ class HistogramPricer:
 
     def _price_features(self, engine: Engine, found: Found) -> FloatArray:
         """Price the rules on one feature; return a bound on any rule with each of the features."""
-        masses = np.zeros(len(self._table.features))
-        tuples = np.array(self._table.splitting, INDEX_DTYPE).reshape(-1, 1)
-        if len(tuples) == 0:
+        table = self._table
+        masses = np.zeros(len(table.features))
+        if len(table.splitting) == 0:
             return masses
         vectors: tuple[RowVector, ...] = ("gradient", "positive")
-        histograms = engine.joint_histograms(tuples, vectors if self._reaches(2) else vectors[:1])
-        for position, (feature,) in enumerate(tuples.tolist()):
-            sums = histograms.cube(position, 0)
-            values = self._table.values(feature, sums)
-            self._offer_first_degree(found, feature, np.abs(values))
+        histograms = engine.joint_histograms(
+            table.splitting, vectors if self._reaches(2) else vectors[:1]
+        )
+        values = table.values(histograms)
+        if self._reaches(2):
+            positive = table.values(histograms, 1)
+            sizes = np.maximum(positive, positive - values)
+            masses[table.splitting[:, 0]] = np.maximum.reduceat(
+                sizes, table.first[table.splitting[:, 0]]
+            )
+        for position, feature in enumerate(table.splitting[:, 0].tolist()):
+            self._offer_first_degree(found, feature, np.abs(values[table.mine(feature)]))
+            sums = histograms.cube(position)
             if self._reaches(2):
-                positive = self._table.values(feature, histograms.cube(position, 1))
-                masses[feature] = max(positive.max(), (positive - values).max())
                 self._offer_second_degree(found, feature, sums)
-            if self._reaches(3) and self._table.top[feature] < 0:
+            if self._reaches(3) and table.top[feature] < 0:
                 self._offer_three_levels(found, feature, sums)
         return masses
 
@@ -165,7 +171,7 @@ class HistogramPricer:
         feature's mass is too small for any rule to improve the model are not filled.
         """
         least = found.threshold(degree)
-        wide = [f for f in self._table.splitting if masses[f] > least]
+        wide = [f for f in self._table.splitting[:, 0].tolist() if masses[f] > least]
         found.leave(degree, min(least, float(masses.max(initial=0.0))))
         for tuples in self._batches(wide, degree):
             if limits.over():
@@ -201,7 +207,11 @@ class HistogramPricer:
                 where[part],
             )
 
-        engine.workers.map(score, cut(n_tuples, N_PARTS), 8 * histograms.values.shape[1])
+        engine.workers.map(
+            score,
+            parts(engine, n_tuples),
+            8 * histograms.values.shape[1],
+        )
         values = np.abs(best)
         for kind, degree in enumerate((2, 3, 3) if deep else (2,)):
             finite = np.isfinite(values[:, kind])
@@ -231,7 +241,11 @@ class HistogramPricer:
                 where[part],
             )
 
-        engine.workers.map(score, cut(n_tuples, N_PARTS), 20 * histograms.values.shape[1])
+        engine.workers.map(
+            score,
+            parts(engine, n_tuples),
+            20 * histograms.values.shape[1],
+        )
         values = np.abs(best)
         found.see(3, float(values.max()))
         for t, sign in self._worth(found, 3, values):
@@ -248,6 +262,11 @@ class HistogramPricer:
         worth = np.flatnonzero(largest > found.threshold(degree))
         order = np.argsort(-largest[worth], kind="stable")[: self._n_rules]
         return [(int(t), int(signs[t])) for t in worth[order]]
+
+
+def parts(engine: Engine, n_tuples: int) -> list[slice]:
+    """Cut a batch of tuples for the engine's threads; each tuple is scored by itself."""
+    return cut(n_tuples, N_PARTS if engine.workers.n_threads > 1 else 1)
 
 
 def leave_tuples(found: Found, masses: FloatArray, degree: int) -> None:

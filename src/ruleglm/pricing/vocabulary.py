@@ -1,13 +1,14 @@
 """The elementary conditions of all features as arrays for kernels, and the way back to rules."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
 from ruleglm.binning import BinRule, FeatureBins
 from ruleglm.bins import span_mask
-from ruleglm.dtypes import INDEX_DTYPE, FloatArray
+from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
+from ruleglm.engines.base import JointHistograms
 
 
 class ConditionTable:
@@ -42,18 +43,26 @@ class ConditionTable:
         ]
         self._degree = cache(lambda feature, mask: features[feature].degree(mask))
 
-    @property
-    def splitting(self) -> list[int]:
-        """Features with a condition."""
-        return [f for f in range(len(self.features)) if self.first[f] < self.first[f + 1]]
+    @cached_property
+    def splitting(self) -> IntArray:
+        """Features with a condition, as tuples of one for histograms."""
+        features = [f for f in range(len(self.features)) if self.first[f] < self.first[f + 1]]
+        return np.array(features, INDEX_DTYPE).reshape(-1, 1)
 
-    def values(self, feature: int, histogram: FloatArray) -> FloatArray:
-        """Return the row sums of a feature's conditions from its histogram."""
-        mine = slice(self.first[feature], self.first[feature + 1])
-        running = np.concatenate([[0.0], np.cumsum(histogram)])
-        inside = running[self.hi[mine] + 1] - running[self.lo[mine]]
-        values: FloatArray = np.where(self.negate[mine], running[-2] - inside, inside)
+    def values(self, histograms: JointHistograms, vector: int = 0) -> FloatArray:
+        """Return the row sums of all conditions from the histograms of the splitting features."""
+        running = np.concatenate([[0.0], np.cumsum(histograms.values[vector])])
+        starts = np.zeros(len(self.features), INDEX_DTYPE)
+        starts[self.splitting[:, 0]] = histograms.starts[:-1]
+        start = starts[self.feature]
+        inside = running[start + self.hi + 1] - running[start + self.lo]
+        regular = running[start + self.n_bins[self.feature] - 1] - running[start]
+        values: FloatArray = np.where(self.negate, regular - inside, inside)
         return values
+
+    def mine(self, feature: int) -> slice:
+        """Return where a feature's conditions lie."""
+        return slice(int(self.first[feature]), int(self.first[feature + 1]))
 
     def coded_mask(self, feature: int, code: int) -> int:
         """Return the bins of a condition that a kernel found by scanning an axis."""
