@@ -230,16 +230,17 @@ class LocalEngine:
 
         def fill(part: slice) -> None:
             limits = starts[part.start : part.stop + 1]
-            piece = out if part.start == 0 and part.stop == len(tuples) else None
-            target = np.zeros((len(values), limits[-1] - limits[0])) if piece is None else piece
+            target = np.zeros((len(values), limits[-1] - limits[0]), SUM_DTYPE)
             kernels.fill_histograms(
                 codes, tuples[part], self.n_bins, values, limits - limits[0], target
             )
-            if piece is None:
-                out[:, limits[0] : limits[-1]] = target
+            out[:, limits[0] : limits[-1]] = target
 
-        parts = cut(len(tuples), self._parts(len(tuples) * codes.shape[1] * len(values)), 1)
-        self.workers.map(fill, parts, len(tuples) * codes.shape[1])
+        work = len(tuples) * codes.shape[1] * len(values)
+        if self.workers.n_threads == 1 or work < parallel.THREAD_WORK:
+            kernels.fill_histograms(codes, tuples, self.n_bins, values, starts, out)
+        else:
+            self.workers.map(fill, cut(len(tuples), MAX_PARTS), work)
         return JointHistograms(tuples, self.n_bins, starts, out)
 
     def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
