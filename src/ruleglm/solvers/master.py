@@ -173,7 +173,7 @@ def center(engine: Engine, coef: FloatArray) -> None:
     unit[0] = 1.0
     for _ in range(5):
         positive, negative = engine.gradient_masses()
-        if abs(positive - negative) <= 1e-11 * (positive + negative):
+        if abs(positive - negative) <= 1e-9 * (positive + negative):
             return
         change = (negative - positive) / max(engine.hessian_sum(), 1e-300)
         engine.propose(change * unit)
