@@ -22,11 +22,11 @@ KNOWN = 3
 """Rules up to this degree have been searched before."""
 
 BATCH = 16
-MAX_VISITS = 20_000_000_000
+MAX_VISITS = 5_000_000_000
 """Rows that the search of one branch may visit, about a minute; then it is left with its bound."""
 
-VISITS_PER_SECOND = 200_000_000
-"""Below the speed of any machine in use: what is left of a time limit, in visits."""
+VISITS_PER_SECOND = 40_000_000
+"""A cautious speed, that turns what is left of a time limit into visits."""
 
 
 def search_deep(
