@@ -1,5 +1,6 @@
 """Three pricers, one truth: brute force over all conjunctions."""
 
+import threading
 import time
 
 import numpy as np
@@ -22,6 +23,7 @@ from ruleglm.pricing import (
     MipPricer,
     Penalty,
 )
+from ruleglm.pricing.found import Found
 from ruleglm.solvers.master import center
 from tests.reference.binarise import all_rules, rule_column
 
@@ -222,6 +224,24 @@ def test_threads_do_not_change_the_result(n_threads, monkeypatch):
         pricer = HistogramPricer(ConditionTable(binning.features), 5, staged=False, n_rules=30)
         results.append(pricer.price(engine, Penalty(0.001, 0.001), set(), Limits()))
     assert results[0] == results[1]
+
+
+def test_threads_only_search_and_one_writes_down(monkeypatch):
+    monkeypatch.setattr("ruleglm.parallel.THREAD_WORK", 10)
+    codes, binning, y = random_rows(8, n=400, n_features=6)
+    engine = LocalEngine(codes, binning.n_bins, y, get_family("gaussian"), n_threads=3)
+    engine.set_coefficients(np.array([engine.null_intercept()]))
+    writers = set()
+    offer = Found.offer
+
+    def watched(self, *arguments):
+        writers.add(threading.get_ident())
+        return offer(self, *arguments)
+
+    monkeypatch.setattr(Found, "offer", watched)
+    pricer = HistogramPricer(ConditionTable(binning.features), None, staged=False, n_rules=30)
+    pricer.price(engine, Penalty(0.0005, 0.0005), set(), Limits())
+    assert writers == {threading.get_ident()}
 
 
 def test_a_program_too_large_is_refused():

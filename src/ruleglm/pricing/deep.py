@@ -7,6 +7,7 @@ limit has a bound.
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,8 +16,11 @@ from ruleglm.dtypes import INDEX_DTYPE, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
 from ruleglm.pricing.found import Found
-from ruleglm.pricing.problem import Limits
+from ruleglm.pricing.problem import Limits, Penalty
 from ruleglm.pricing.vocabulary import ConditionTable
+
+Branch: TypeAlias = tuple[float, int, int]
+"""Bound, sign and first condition of a search."""
 
 KNOWN = 3
 """Rules up to this degree have been searched before."""
@@ -54,11 +58,13 @@ def search_deep(
         visits = int(min(MAX_VISITS, VISITS_PER_SECOND * limits.seconds_left()))
 
         def search(
-            branch: tuple[float, int, int], best: float = best, visits: int = visits
-        ) -> bool:
-            return follow(engine, found, table, kinds, branch, deepest, best, visits)
+            branch: Branch, best: float = best, visits: int = visits
+        ) -> tuple[float, list[int], bool]:
+            return follow(engine, found.penalty, table, kinds, branch, deepest, best, visits)
 
-        complete &= all(engine.workers.map(search, batch, 1 << 30))
+        # threads only search: what they found is written down here, by one of them, in order
+        for branch, answer in zip(batch, engine.workers.map(search, batch, 1 << 30), strict=True):
+            complete &= record(found, table, branch, *answer)
     found.leave(KNOWN + 1, found.penalty.of(KNOWN + 1) + max(found.best, 0.0))
     return complete
 
@@ -73,9 +79,7 @@ def condition_kinds(table: ConditionTable) -> IntArray:
     return kinds
 
 
-def open_branches(
-    engine: Engine, found: Found, table: ConditionTable
-) -> list[tuple[float, int, int]]:
+def open_branches(engine: Engine, found: Found, table: ConditionTable) -> list[Branch]:
     """Return (bound, sign, condition) of the first conditions, largest bound first."""
     if len(table.splitting) == 0:
         return []
@@ -91,29 +95,48 @@ def open_branches(
 
 def follow(
     engine: Engine,
-    found: Found,
+    penalty: Penalty,
     table: ConditionTable,
     kinds: IntArray,
-    branch: tuple[float, int, int],
+    branch: Branch,
     deepest: int,
     best: float,
     visits: int,
-) -> bool:
-    """Search the rules that begin with one condition; return whether all were."""
-    bound, sign, condition = branch
-    mine = (int(table.feature[condition]), table.masks[condition])
-    codes, gradient = engine.gather((mine,))
-    penalty = found.penalty
+) -> tuple[float, list[int], bool]:
+    """Search the rules that begin with one condition.
+
+    Returns the best reduced cost, the conditions that follow (none if nothing better than ``best``
+    was found), and whether the search came to its end.
+    """
+    _, sign, condition = branch
+    codes, gradient = engine.gather((condition_of(table, condition),))
     path = np.zeros(MAX_DEPTH, np.int64)
     value, length, finished = kernels.search_branch(
         *(codes, sign * gradient, table.n_bins, table.lo, table.hi, kinds, table.feature),
         *(condition, penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, visits, path),
     )
-    if length > 0:
-        conditions = [mine, *((int(table.feature[c]), table.masks[c]) for c in path[:length])]
-        made = table.make_rule(conditions)
+    return float(value), path[: max(length, 0)].tolist(), bool(finished)
+
+
+def record(
+    found: Found,
+    table: ConditionTable,
+    branch: Branch,
+    value: float,
+    path: list[int],
+    finished: bool,
+) -> bool:
+    """Write down what a branch gave; return whether it was searched to its end."""
+    bound, _, condition = branch
+    if path:
+        made = table.make_rule(condition_of(table, c) for c in [condition, *path])
         if made is not None:
-            found.offer(*made, value + penalty.of(length + 1))
+            found.offer(*made, value + found.penalty.of(len(path) + 1))
     if not finished:
         found.leave(KNOWN + 1, bound)
-    return bool(finished)
+    return finished
+
+
+def condition_of(table: ConditionTable, condition: int) -> tuple[int, int]:
+    """Return a condition of the table as feature and mask."""
+    return int(table.feature[condition]), table.masks[condition]

@@ -17,8 +17,8 @@ from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.parallel import cut
 from ruleglm.pricing.deep import search_deep
-from ruleglm.pricing.found import Found
-from ruleglm.pricing.problem import Limits, Penalty, PricingResult
+from ruleglm.pricing.found import DIGITS, Found
+from ruleglm.pricing.problem import Limits, Penalty, PricingResult, describe_class
 from ruleglm.pricing.vocabulary import ConditionTable
 
 MAX_CELLS = 1 << 22
@@ -73,7 +73,7 @@ class HistogramPricer:
             if complete and self._reaches(degree) and not self._done(engine, found, degree):
                 complete = self._price_tuples(engine, found, masses, degree, limits)
             elif self._reaches(degree):
-                leave_tuples(found, masses, degree)
+                found.leave(degree, float(masses.max(initial=0.0)))
                 complete = False
         if complete:
             self._last_ratio = found.ratio
@@ -175,7 +175,7 @@ class HistogramPricer:
         found.leave(degree, min(least, float(masses.max(initial=0.0))))
         for tuples in self._batches(wide, degree):
             if limits.over():
-                leave_tuples(found, masses, degree)
+                found.leave(degree, float(masses.max(initial=0.0)))
                 return False
             histograms = engine.joint_histograms(tuples)
             if degree == 2:
@@ -269,24 +269,12 @@ def parts(engine: Engine, n_tuples: int) -> list[slice]:
     return cut(n_tuples, N_PARTS if engine.workers.n_threads > 1 else 1)
 
 
-def leave_tuples(found: Found, masses: FloatArray, degree: int) -> None:
-    """Bound the rules on ``degree`` features or more that are not searched."""
-    ranked = np.sort(masses)[::-1]
-    found.leave(degree, float(ranked[0]) if len(ranked) else 0.0)
-
-
-def describe_class(max_degree: int | None) -> str:
-    """Return the class of rules up to a degree, in words."""
-    degree = "any degree" if max_degree is None else f"degree <= {max_degree}"
-    return f"all rules of {'degree 1' if max_degree == 1 else degree} over these bins"
-
-
 def peaks(ratios: FloatArray) -> list[int]:
     """Return the positions above 1 whose neighbours are not larger.
 
     Neighbouring thresholds give nearly the same column; one of each hill is enough for a round.
     """
-    rounded = np.round(ratios, 9)
+    rounded = np.round(ratios, DIGITS)
     padded = np.concatenate([[-np.inf], rounded, [-np.inf]])
     higher = (rounded >= padded[:-2]) & (rounded > padded[2:]) & (rounded > 1.0)
     return [int(k) for k in np.flatnonzero(higher)]

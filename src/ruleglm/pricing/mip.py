@@ -16,9 +16,10 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray
 from ruleglm.engines.base import Engine
+from ruleglm.engines.local import evaluate, unpack_column
 from ruleglm.pricing.beam import BeamOptions, BeamPricer
 from ruleglm.pricing.found import Found
-from ruleglm.pricing.problem import Limits, Penalty, PricingResult
+from ruleglm.pricing.problem import Limits, Penalty, PricingResult, describe_class
 from ruleglm.pricing.vocabulary import ConditionTable
 
 GRACE = 2.0
@@ -65,8 +66,7 @@ class MipPricer:
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
-        degree = "any degree" if self._max_degree is None else f"degree <= {self._max_degree}"
-        return f"all rules of {degree} over these bins"
+        return describe_class(self._max_degree)
 
     def price(
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
@@ -233,11 +233,7 @@ def condition_matrix(codes: CodeArray, table: ConditionTable) -> BoolArray:
 
 def covers(codes: CodeArray, rule: BinRule) -> BoolArray:
     """Return the rows that a rule covers."""
-    rows = np.ones(codes.shape[1], np.bool_)
-    for feature, mask in rule:
-        inside = np.array([mask >> b & 1 for b in range(256)], np.bool_)
-        rows &= inside[codes[feature]]
-    return rows
+    return unpack_column(evaluate(codes, [rule])[0], codes.shape[1])
 
 
 def run_interruptibly(solver: Any, seconds: float) -> None:

@@ -77,3 +77,9 @@ class Pricer(Protocol):
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
     ) -> PricingResult:
         """Search at the engine's current point; rules in ``held`` are not returned."""
+
+
+def describe_class(max_degree: int | None) -> str:
+    """Return the class of rules up to a degree, in words."""
+    degree = "any degree" if max_degree is None else f"degree <= {max_degree}"
+    return f"all rules of {'degree 1' if max_degree == 1 else degree} over these bins"
