@@ -99,7 +99,7 @@ class _Program:
         distinct, self._group = np.unique(codes.T, axis=0, return_inverse=True)
         self._group = self._group.ravel()
         self._n_rows, self._n_conditions = len(distinct), len(table.lo)
-        self._holds = condition_matrix(distinct.T, table)
+        self._holds = condition_matrix(np.ascontiguousarray(distinct.T), table)
         self._solver = highspy.Highs()
         self._solver.setOptionValue("output_flag", False)
         self._solver.setOptionValue("mip_rel_gap", 0.0)
