@@ -68,6 +68,59 @@ def triples_case(seed, n_tuples, widest=8):
     return inputs, np.full((n_tuples, 2), np.nan), np.full((n_tuples, 2, 3), -9, INDEX_DTYPE)
 
 
+def gain_sums(rng, *shape):
+    """Sums of first derivatives, and of second ones, which are never negative."""
+    slopes, curves = quarters(rng, *shape), np.abs(quarters(rng, *shape))
+    empty = rng.random(shape) < rng.choice([0.0, 0.3])
+    slopes[empty] = curves[empty] = 0.0
+    return slopes, curves
+
+
+def draw_ridge(rng):
+    return float(rng.choice([0.25, 1.0, 4.0]))
+
+
+def gain_axis_case(seed, kind, size):
+    """A scanned axis of both derivatives; what lies behind it must not be read."""
+    rng = np.random.default_rng(seed)
+    top = int(ConditionTable((make_bins(kind, size, 1),)).top[0])
+    sums = gain_sums(rng, size)
+    share = 1.0 / (float(sums[1].sum()) + float(rng.choice([0.25, 10.0])))
+    slopes, curves = (np.append(np.cumsum(line) if top >= 0 else line, [1e6, 1e6]) for line in sums)
+    return slopes, curves, size, top, share, draw_ridge(rng)
+
+
+def gain_lines_case(seed, n_rules, n_features, widest=8):
+    """Histograms of all features within each of several rules."""
+    rng = np.random.default_rng(seed)
+    table = draw_table(rng, n_features, widest)
+    starts = np.concatenate([[0], np.cumsum(table.n_bins)]).astype(INDEX_DTYPE)
+    histograms = np.stack(gain_sums(rng, n_rules, starts[-1]), axis=1)
+    total = 1.0 + float(histograms[:, 1].sum())
+    inputs = histograms, starts, table.n_bins, table.top, total, draw_ridge(rng)
+    shape = n_rules, n_features
+    return inputs, np.full(shape, np.nan), np.full(shape, -9, INDEX_DTYPE)
+
+
+def gain_tuples_case(seed, order, n_tuples, widest=8):
+    """Histograms of both derivatives over tuples of features; see tuples_case."""
+    _, starts, tuples, *conditions = tuples_case(seed, order, n_tuples, widest)
+    rng = np.random.default_rng(seed + 1)
+    histograms = np.array(gain_sums(rng, starts[-1]))
+    total = 1.0 + float(histograms[1].sum())
+    return histograms, starts, tuples, *conditions, total, draw_ridge(rng)
+
+
+def gain_pairs_case(seed, n_tuples, deep, widest=8):
+    inputs = (*gain_tuples_case(seed, 2, n_tuples, widest), deep)
+    return inputs, np.full((n_tuples, 3), np.nan), np.full((n_tuples, 3, 3), -9, INDEX_DTYPE)
+
+
+def gain_triples_case(seed, n_tuples, widest=8):
+    inputs = gain_tuples_case(seed, 3, n_tuples, widest)
+    return inputs, np.full(n_tuples, np.nan), np.full((n_tuples, 3), -9, INDEX_DTYPE)
+
+
 def covered(table, codes, c):
     """The rows of a condition."""
     f = table.feature[c]

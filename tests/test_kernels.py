@@ -3,6 +3,7 @@
 Values are multiples of 1/4, so that sums are exact and the same in any order: equal means equal.
 """
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,11 +20,12 @@ from tests import pricing_cases
 from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
 from tests.reference import descent as slow_descent
+from tests.reference import gains as slow_gains
 from tests.reference import histograms as slow_histograms
 from tests.reference import pricing as slow_pricing
 from tests.reference import search as slow_search
 
-TWINS = slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search
+TWINS = slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains
 
 relaxed = settings(deadline=None, max_examples=40)
 
@@ -120,6 +122,40 @@ def test_large_and_small_histograms_in_one_call():
     inputs = codes, tuples, n_bins, quarters(rng, 2, 5000), starts
     out = np.zeros((2, starts[-1]))
     compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
+
+
+def within_case(seed, n_rows, n_columns, n_vectors, widths=(1, 2, 10, 256)):
+    """Rows of each column; each feature's bins lie after those of the one before."""
+    rng = np.random.default_rng(seed)
+    n_bins = rng.choice(widths, size=3).astype(INDEX_DTYPE)
+    codes = (rng.random((3, n_rows)) * n_bins[:, None]).astype(CODE_DTYPE)
+    starts = np.concatenate([[0], np.cumsum(n_bins)]).astype(INDEX_DTYPE)
+    wanted = rng.random((n_columns, 3)) < rng.choice([0.5, 1.0])
+    columns, values = draw_columns(rng, n_columns, n_rows), quarters(rng, n_vectors, n_rows)
+    inputs = codes, columns, wanted, n_bins, values, starts
+    return inputs, quarters(rng, n_columns, n_vectors, starts[-1])
+
+
+@relaxed
+@given(seeds, row_counts, st.integers(0, 4), st.integers(1, 3))
+def test_fill_within(seed, n_rows, n_columns, n_vectors):
+    inputs, out = within_case(seed, n_rows, n_columns, n_vectors)
+    compare(kernels.fill_within, slow_histograms.fill_within, inputs, out)
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 128])
+def test_fill_within_of_all_rows_and_of_none(n_rows):
+    inputs, out = within_case(n_rows, n_rows, 2, 2)
+    codes, columns, wanted, n_bins, values, starts = inputs
+    columns[:] = slow_columns.pack_rows(np.array([[True], [False]]).repeat(n_rows, axis=1))
+    wanted[:] = True
+    compare(kernels.fill_within, slow_histograms.fill_within, inputs, out)
+    sums = np.zeros_like(out)
+    with uncompiled():
+        kernels.fill_within(codes, columns, wanted, n_bins, values, starts, sums)
+    for first, last in pairwise(starts):
+        assert_array_equal(sums[0, :, first:last].sum(axis=1), values.sum(axis=1))
+    assert not sums[1].any()
 
 
 # --- columns
@@ -323,6 +359,16 @@ CALLS = {
     "score_pairs": lambda: pricing_cases.pairs_case(0, 1, True),
     "score_triples": lambda: pricing_cases.triples_case(0, 1),
     "search_branch": lambda: pricing_cases.branch_case(0, 2, 2),
+    "fill_within": lambda: within_case(0, 10, 2, 2),
+    "scan_gains": lambda: (pricing_cases.gain_axis_case(0, "level", 5),),
+    "locate_gain": lambda: (pricing_cases.gain_axis_case(0, "level", 5),),
+    "scan_second_gains": lambda: (
+        (*pricing_cases.gain_axis_case(0, "number", 5), 0.0),
+        np.zeros(2, INDEX_DTYPE),
+    ),
+    "gain_lines": lambda: pricing_cases.gain_lines_case(0, 2, 2),
+    "gain_pairs": lambda: pricing_cases.gain_pairs_case(0, 1, True),
+    "gain_triples": lambda: pricing_cases.gain_triples_case(0, 1),
 }
 
 

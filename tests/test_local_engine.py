@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ruleglm import kernels, parallel
-from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS
 from ruleglm.engines import LocalEngine, local
 from ruleglm.families import FAMILIES, get_family
 from tests.reference.binarise import rule_column
@@ -137,6 +137,7 @@ def answers(engine, tuples, vectors):
         engine.gram(),
         engine.supports(),
         engine.hessian_sum(),
+        engine.dispersion(),
         engine.null_intercept(),
         np.array(engine.gradient_masses()),
         engine.dual_value(0.6, 0.7),
@@ -192,6 +193,9 @@ def test_sums_equal_dense_ones(name, seed, weighted, offset):
     assert_allclose(engine.gram(), (design * rows["hessian"]) @ design.T, rtol=1e-10, atol=1e-13)
     assert_allclose(engine.supports(), design[1 + engine.n_linear :] @ case.shares())
     assert_allclose(engine.hessian_sum(), rows["hessian"].sum())
+    residuals = case.family.gradient(case.y, eta)
+    expected = np.average(residuals**2, weights=case.weights) / rows["hessian"].sum()
+    assert_allclose(engine.dispersion(), expected, rtol=1e-10)
     positive, negative = engine.gradient_masses()
     assert_allclose(positive, rows["positive"].sum(), atol=1e-13)
     assert_allclose(positive - negative, rows["gradient"].sum(), atol=1e-13)
@@ -377,6 +381,45 @@ def test_histograms_within_a_rule_without_rows_are_zero():
     assert not found.values.any()
 
 
+@relaxed
+@given(seeds, st.sampled_from(sorted(FAMILIES)), flags, st.integers(0, 5))
+def test_histograms_within_rules_equal_joint_ones(seed, name, weighted, n_rules):
+    case = draw_case(seed, name, weighted=weighted)
+    rng = np.random.default_rng(seed)
+    engine = case.engine()
+    rules = [(), *(draw_rule(rng) for _ in range(n_rules))]
+    wanted = rng.random((len(rules), len(N_BINS))) < rng.choice([0.5, 1.0])
+    vectors = [("gradient", "hessian"), ("gradient",), ("hessian",)][rng.integers(3)]
+    found = engine.histograms_within(rules, vectors, wanted)
+    singles = np.arange(len(N_BINS))[:, None]
+    for rule, each, asked in zip(rules, found, wanted, strict=True):
+        expected = engine.joint_histograms(singles, vectors, within=rule).values
+        filled = np.repeat(asked, N_BINS)
+        assert_allclose(each[:, filled], expected[:, filled], rtol=1e-11, atol=1e-14)
+        assert not each[:, ~filled].any()
+
+
+@relaxed
+@given(seeds, flags)
+def test_coarse_histograms_join_bins(seed, restricted):
+    case, rng = draw_case(seed, "poisson"), np.random.default_rng(seed)
+    coarse = np.array([2, 3, 5, 2, 9], INDEX_DTYPE) if restricted else N_BINS
+    lookup = rng.integers(0, coarse[:, None], (len(N_BINS), MAX_BINS)).astype(CODE_DTYPE)
+    engine = case.engine()
+    engine.set_coarse(lookup, coarse)
+    tuples = np.array(list(combinations(range(len(N_BINS)), 2)), INDEX_DTYPE)
+    found = engine.joint_histograms(tuples, ("gradient", "hessian"), coarse=True)
+    rows = case.row_vectors()
+    for position, (f, g) in enumerate(tuples):
+        for v, vector in enumerate(("gradient", "hessian")):
+            expected = np.zeros((coarse[f], coarse[g]))
+            cells = lookup[f, case.codes[f]], lookup[g, case.codes[g]]
+            np.add.at(expected, cells, rows[vector])
+            assert_allclose(found.cube(position, v), expected, rtol=1e-11, atol=1e-14)
+    fine = engine.joint_histograms(tuples).values  # the fine bins are as they were
+    assert_array_equal(fine, case.engine().joint_histograms(tuples).values)
+
+
 def test_no_tuples_give_no_histograms():
     found = draw_case(0, "gaussian").engine().joint_histograms(np.empty((0, 2), INDEX_DTYPE))
     assert list(found) == []
@@ -429,6 +472,8 @@ def test_any_number_of_threads_gives_the_same_bits(name, weighted, monkeypatch):
         engine.accept(0.1)
         found = answers(engine, tuples, ("gradient", "positive"))
         found.append(engine.joint_histograms(tuples, within=case.rules[0]).values)
+        wanted = np.ones((len(case.rules), len(N_BINS)), bool)
+        found.append(engine.histograms_within(case.rules, ("gradient", "hessian"), wanted))
         assert (engine.workers._pool is not None) == (n_threads > 1)
         expected = found if expected is None else expected
         for mine, other in zip(found, expected, strict=True):

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
+from ruleglm.kernels.gains import TIE
 from ruleglm.kernels.search import MAX_DEPTH
 from ruleglm.pricing import ConditionTable
 from ruleglm.pricing.deep import condition_kinds
@@ -18,10 +19,15 @@ from tests.pricing_cases import (
     KINDS,
     axis_case,
     branch_case,
+    gain_axis_case,
+    gain_lines_case,
+    gain_pairs_case,
+    gain_triples_case,
     make_bins,
     pairs_case,
     triples_case,
 )
+from tests.reference import gains as slow_gains
 from tests.reference import pricing as slow_pricing
 from tests.reference import search as slow_search
 from tests.reference.pricing import first_degree, listed, second_degree
@@ -145,6 +151,122 @@ def test_score_triples(seed, n_tuples):
         columns = first_degree(n_bins[h], top[h])[column]
         assert sum_over(cube, mine, rows, columns) == best[t, sign]
     assert (where[~located][:, 1:] == -9).all()
+
+
+# --- gains: ratios, equal but for rounding
+
+
+def assert_gain(sums, bins, share, ridge, expected, rtol=1e-12):
+    """The gain of the cells of some bins, one list an axis, of both sums."""
+    g, h = (sum_over(cube, *bins) for cube in sums)
+    assert_allclose(slow_gains.gain_of(g, h, share, ridge), expected, rtol=rtol)
+
+
+SAME = 2 * (TIE - 1.0)  # gains as near as this are a tie, of which the first condition is located
+
+
+@relaxed
+@given(seeds, kinds_of_feature, sizes)
+def test_scan_gains_and_locate_gain(seed, kind, size):
+    axis = slopes, curves, size, top, share, ridge = gain_axis_case(seed, kind, size)
+    best = kernels.scan_gains(*axis)
+    assert_allclose(best, slow_gains.scan_gains(*axis), rtol=1e-12)
+    sums = [slow_pricing.plain_sums(vector, size, top) for vector in (slopes, curves)]
+    bins = first_degree(size, top)[kernels.locate_gain(*axis)]
+    assert_gain(sums, [bins], share, ridge, best, SAME)
+
+
+@relaxed
+@given(seeds, kinds_of_feature, st.integers(3, 8), st.floats(-1e-9, 1e-9))
+def test_rounding_does_not_choose_between_a_condition_and_its_complement(seed, kind, size, error):
+    """Where the slopes add up to nothing, both have the same gain; the first is located."""
+    slopes, curves, size, top, share, ridge = gain_axis_case(seed, kind, size)
+    lines = [slow_pricing.plain_sums(vector, size, top).copy() for vector in (slopes, curves)]
+    lines[0][0] -= lines[0].sum() - error
+    lines[0][size - 1] = lines[1][size - 1] = 0.0
+    if kind == "ordered":  # nor of unseen levels
+        lines[0][0] += lines[0][size - 2]
+        lines[0][size - 2] = lines[1][size - 2] = 0.0
+    lines[0][0] -= lines[0].sum() - error
+    share = 1.0 / lines[1].sum() if lines[1].any() else 1.0
+    slopes, curves = (np.cumsum(line) if top >= 0 else line for line in lines)
+    if np.abs(slopes).max() > 0.1:
+        assert kernels.locate_gain(slopes, curves, size, top, share, ridge) % 2 == 0
+
+
+@relaxed
+@given(seeds, kinds_of_feature, sizes, st.booleans())
+def test_scan_second_gains(seed, kind, size, raised):
+    axis = slopes, curves, size, top, share, ridge = gain_axis_case(seed, kind, size)
+    old = 0.5 * kernels.scan_gains(*axis) if raised else 0.0
+    bins = np.full(2, -9, INDEX_DTYPE)
+    best = kernels.scan_second_gains(*axis, old, bins)
+    expected = slow_gains.scan_second_gains(*axis, old, np.empty(2, INDEX_DTYPE))
+    assert_allclose(best, expected, rtol=1e-12)
+    if best == old:
+        assert bins.tolist() == [-9, -9]
+    else:
+        sums = [slow_pricing.plain_sums(vector, size, top) for vector in (slopes, curves)]
+        assert_gain(sums, [second_degree(size, top)[tuple(bins.tolist())]], share, ridge, best)
+
+
+@relaxed
+@given(seeds, st.integers(0, 3), st.integers(1, 4))
+def test_gain_lines(seed, n_rules, n_features):
+    inputs, *outputs = gain_lines_case(seed, n_rules, n_features)
+    (best, where), (expected, _) = run_both(
+        kernels.gain_lines, slow_gains.gain_lines, inputs, *outputs
+    )
+    assert_allclose(best, expected, rtol=1e-12)
+    histograms, starts, n_bins, top, total, ridge = inputs
+    for a, f in np.argwhere(np.isfinite(best)):
+        sums = histograms[a, :, starts[f] : starts[f + 1]]
+        bins = first_degree(n_bins[f], top[f])[where[a, f]]
+        assert_gain(sums, [bins], 1 / total, ridge, best[a, f], SAME)
+
+
+@relaxed
+@given(seeds, st.integers(0, 3), st.booleans())
+def test_gain_pairs(seed, n_tuples, deep):
+    inputs, *outputs = gain_pairs_case(seed, n_tuples, deep)
+    (best, where), (expected, _) = run_both(
+        kernels.gain_pairs, slow_gains.gain_pairs, inputs, *outputs
+    )
+    assert_allclose(best, expected, rtol=1e-12)
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge, _ = inputs
+    for t, kind in np.argwhere(best > 0.0):
+        f, g = tuples[t]
+        cubes = histograms[:, starts[t] : starts[t + 1]].reshape(2, n_bins[f], n_bins[g])
+        if kind == 2:
+            f, g, cubes = g, f, cubes.transpose(0, 2, 1)
+        c, a, b = where[t, kind].tolist()
+        assert first[f] <= c < first[f + 1]
+        assert kind > 0 or b == -1
+        others = first_degree(n_bins[g], top[g]) if kind == 0 else second_degree(n_bins[g], top[g])
+        bins = listed(n_bins[f], lo[c], hi[c], negate[c]), others[a] if kind == 0 else others[a, b]
+        assert_gain(cubes, bins, 1 / total, ridge, best[t, kind], SAME)
+    assert (where[best == 0.0] == -9).all()
+
+
+@relaxed
+@given(seeds, st.integers(0, 3))
+def test_gain_triples(seed, n_tuples):
+    inputs, *outputs = gain_triples_case(seed, n_tuples, widest=6)
+    (best, where), (expected, _) = run_both(
+        kernels.gain_triples, slow_gains.gain_triples, inputs, *outputs
+    )
+    assert_allclose(best, expected, rtol=1e-12)
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge = inputs
+    for t in np.flatnonzero(best > 0.0):
+        cubes = histograms[:, starts[t] : starts[t + 1]].reshape(2, *n_bins[tuples[t]])
+        f, g, h = tuples[t]
+        c, d, code = where[t].tolist()
+        assert first[f] <= c < first[f + 1]
+        assert first[g] <= d < first[g + 1]
+        bins = [listed(n_bins[each], lo[k], hi[k], negate[k]) for each, k in ((f, c), (g, d))]
+        bins.append(first_degree(n_bins[h], top[h])[code])
+        assert_gain(cubes, bins, 1 / total, ridge, best[t], SAME)
+    assert (where[best == 0.0] == -9).all()
 
 
 # --- branch and bound

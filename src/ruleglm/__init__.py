@@ -2,7 +2,9 @@
 
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.estimators import RuleClassifier, RuleRegressor
+from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
 from ruleglm.parser import RuleSyntaxError, parse_rule
+from ruleglm.path import TradeoffPath
 from ruleglm.rules import LinearTerm, Rule
 
 __version__ = "0.1.0"
@@ -11,8 +13,11 @@ __all__ = [
     "LinearTerm",
     "Rule",
     "RuleClassifier",
+    "RuleClassifierCV",
     "RuleEnsemble",
     "RuleRegressor",
+    "RuleRegressorCV",
     "RuleSyntaxError",
+    "TradeoffPath",
     "parse_rule",
 ]

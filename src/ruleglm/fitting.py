@@ -1,198 +1,265 @@
-"""One fit from a table to an ensemble: bins, engine, column generation, refit.
+"""Fits: column generation or pursuit, then the coefficients of each model found.
 
-Columns are read one at a time, coded and let go, so that codes, target, weights, offset and linear
-terms are all that is in memory while the rules are learned.
-
-A gaussian target is centred and divided by its standard deviation inside the fit, so that a lambda
-means the same on every data set; the ensemble that comes out is in the target's own unit.
+A plain fit is a path of one penalty; a path carries rules and coefficients from one penalty to the
+next. Each model is one set of terms with several vectors of coefficients, its variants: from
+refitted to penalised for ``"l1"``, more or less ridge for ``"l0"``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ruleglm.binning import Binning, bin_rows
-from ruleglm.dtypes import CodeArray, FloatArray
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.engines import LocalEngine
-from ruleglm.ensemble import RuleEnsemble
-from ruleglm.families import Family
-from ruleglm.frames import Table, TableScan
-from ruleglm.linear import LinearColumns, ScaledTerm
-from ruleglm.pricing import Limits, Penalty, build_pricer
+from ruleglm.ensemble import DEGREE_WEIGHT
+from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
+from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
+from ruleglm.solvers.columns import column_penalties, null_coefficients
+from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
+from ruleglm.training import FitSettings, TrainingRows
 
 KEEP_ABOVE = 1e-5
 """Smaller coefficients of the scaled problem are no part of the model (paper, section 3.2)."""
 
+BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of the penalised coefficients beside the refitted ones (the relaxed lasso)."""
 
-@dataclass(frozen=True)
-class FitSettings:
-    """What a fit needs to know besides the data; the estimators document each."""
+RIDGES = (0.3, 2.0, 10.0, 50.0, 250.0)
+"""Ridges of refits after a pursuit, in rows."""
 
-    penalty: Penalty
-    max_degree: int | None
-    pricing: str
-    pricing_options: Mapping[str, Any] | None
-    linear_terms: bool
-    bins: int
-    thresholds: Mapping[str, Sequence[float]] | None
-    min_level_share: float
-    debias: bool
-    tol: float
-    max_rounds: int
-    time_limit: float | None
-    n_threads: int
+DEFAULT_RIDGE = 10.0
+"""Ridge of a refit where none is chosen, in rows."""
 
+SEARCH_RIDGE = 30.0
+"""Ridge of the pursuit itself, in rows."""
 
-@dataclass(frozen=True)
-class FitResult:
-    """A fitted ensemble and the facts about its fit.
+MAX_DEGREE = 8
+"""The most conditions of a rule in a pursuit without a limit."""
 
-    Attributes
-    ----------
-    ensemble : RuleEnsemble, its rules sorted by importance
-    supports : (n_linear_terms + n_rules,) float64, share of the rows where a term is at work
-    importances : (n_linear_terms + n_rules,) float64
-        ``|coefficient|`` times the standard deviation of the term.
-    solution : Solution, of the penalised problem
-    certificate : str, what was proved, in words
-    """
+VARIANTS = {"l1": BLENDS, "l0": RIDGES}
 
-    ensemble: RuleEnsemble
-    supports: FloatArray
-    importances: FloatArray
-    solution: Solution
-    certificate: str
+PATH_RATIO = 1e-3
+"""The last ``lambda_0`` of a path over the first, if its largest model comes no sooner."""
+
+WALK_STEP, WALK_TOL, WALK_ROUNDS = 0.6, 1e-2, 10
+"""How the end of a path is found: factor from one ``lambda_0`` to the next, gap and rounds."""
+
+LEAST_LAMBDA = 1e-10
+"""No path starts below, where gradients are nothing but rounding."""
+
+NO_SOLUTION = Solution(np.empty(0), np.nan, np.nan, np.nan, "exhausted", ())
+"""Stands for the certificate of models that have none."""
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """All that a fit keeps of the data, as the engine wants it.
+class PathModel:
+    """The terms of a model, with one vector of coefficients for each variant.
 
     Attributes
     ----------
-    binning : Binning
-    codes : (n_features, n_rows) uint8
-    y : (n_rows,) float64, less ``shift`` and divided by ``unit``
-    weights : (n_rows,) float64, summing to 1, or None for equal weights
-    offset : (n_rows,) float64, divided by ``unit``, or None
-    terms : tuple of ScaledTerm, the linear terms
-    linear : (n_linear_terms, n_rows) float64 or None, their values
-    shift, unit : float, what takes the target to the scale of the fit
+    strength : float
+        ``lambda_0``; for "l0" the decrease of the mean loss by unit of complexity of the last step.
+    lambda_1 : float, nan for "l0"
+    rules : tuple of BinRule
+    degrees : tuple of int
+    linear : tuple of int, positions of the linear terms
+    supports : (n_rules,) float64, share of the rows that each rule covers
+    coefs : (n_variants, 1 + n_linear + n_rules) float64, on the scale of the fit
+    losses : (n_variants,) float64, mean loss of the training rows
+    solution : Solution of the penalised problem, NO_SOLUTION for "l0"
+    certificate : str, what is proved, in words
     """
 
-    binning: Binning
-    codes: CodeArray
-    y: FloatArray
-    weights: FloatArray | None
-    offset: FloatArray | None
-    terms: tuple[ScaledTerm, ...]
-    linear: FloatArray | None
-    shift: float
-    unit: float
+    strength: float
+    lambda_1: float
+    rules: tuple[BinRule, ...]
+    degrees: tuple[int, ...]
+    linear: tuple[int, ...]
+    supports: FloatArray
+    coefs: FloatArray
+    losses: FloatArray
+    solution: Solution
+    certificate: str
+
+    @property
+    def n_conditions(self) -> int:
+        """Conditions of all rules together."""
+        return sum(self.degrees)
+
+    @property
+    def complexity(self) -> float:
+        """1 for each rule and linear term, and 0.2 for each condition of a rule."""
+        return len(self.rules) + len(self.linear) + DEGREE_WEIGHT * self.n_conditions
 
 
-def prepare_rows(
-    table: Table | TableScan,
-    y: FloatArray,
-    family: Family,
+class Refitter:
+    """Refits models one after the other in one engine, which keeps the columns they share."""
+
+    def __init__(self, rows: TrainingRows, n_threads: int) -> None:
+        self._rows = rows
+        self._n_threads = n_threads
+        self._linear: tuple[int, ...] | None = None
+        self._engine: LocalEngine
+
+    def hold(
+        self, rules: Sequence[BinRule], degrees: Sequence[int], linear: tuple[int, ...]
+    ) -> tuple[LocalEngine, IntArray]:
+        """Give the engine the columns of a model; return it and the order that rules have in it."""
+        if linear != self._linear:
+            self._linear = linear
+            self._engine = self._rows.build_engine(self._n_threads, linear)
+        engine = self._engine
+        place = {rule: k for k, rule in enumerate(rules)}
+        engine.keep_rules([k for k, rule in enumerate(engine.rules) if rule in place])
+        new = [k for k, rule in enumerate(rules) if rule not in set(engine.rules)]
+        engine.add_rules([rules[k] for k in new], [degrees[k] for k in new])
+        if len(engine.rules) < len(rules):  # of equal coverage, and the lower degree came first
+            engine.keep_rules([])
+            engine.add_rules(rules, degrees)
+        return engine, np.array([place[rule] for rule in engine.rules], np.int64)
+
+
+def walk_penalties(
+    rows: TrainingRows,
     settings: FitSettings,
-    *,
-    weights: FloatArray | None = None,
-    offset: FloatArray | None = None,
-) -> TrainingRows:
-    """Code the rows, reading each column once; nothing that comes out refers to the table.
+    penalties: Sequence[Penalty] | int,
+    blends: Sequence[float],
+    limits: Limits,
+) -> Iterator[PathModel]:
+    """Yield the model of each penalty, each solved from the one before.
 
     Parameters
     ----------
-    table : Table or TableScan
-    y : (n_rows,) float64, valid for the family
-    family : Family
+    rows : TrainingRows
     settings : FitSettings
-    weights : (n_rows,) float64, all positive, or None for equal weights
-    offset : (n_rows,) float64 or None
+    penalties : sequence of Penalty, or the number of them
+        Given a number, the path starts at the empty model and ends before the first model that is
+        larger than ``max_complexity``.
+    blends : sequence of float, shares of the penalised coefficients in the variants
+    limits : Limits, at which the path ends; the first model is yielded in any case
     """
-    shares = None if weights is None else weights / weights.sum()
-    lines = LinearColumns(table.n_rows, shares) if settings.linear_terms else None
-    binning, codes = bin_rows(
-        table,
-        bins=settings.bins,
-        thresholds=settings.thresholds,
-        sample_weight=weights,
-        min_level_share=settings.min_level_share,
-        visit=None if lines is None else lines.add,
-    )
-    shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
-    return TrainingRows(
-        binning,
-        codes,
-        y if unit == 1.0 and shift == 0.0 else (y - shift) / unit,
-        shares,
-        offset if offset is None or unit == 1.0 else offset / unit,
-        () if lines is None else tuple(lines.terms),
-        None if lines is None else lines.values,
-        shift,
-        unit,
-    )
+    engine, refitter = rows.build_engine(settings.n_threads), Refitter(rows, settings.n_threads)
+    features = rows.units.binning.features
+    pricer = build_pricer(settings.pricing, features, settings.max_degree, settings.pricing_options)
+    largest = np.inf
+    if isinstance(penalties, int):
+        largest = np.inf if settings.max_complexity is None else settings.max_complexity
+        penalties = choose_grid(
+            engine, pricer, ConditionTable(features), settings, penalties, limits
+        )
+    coef = None
+    for number, penalty in enumerate(penalties):
+        solution = run_column_generation(
+            engine,
+            pricer,
+            penalty,
+            limits,
+            tol=settings.tol,
+            max_rounds=settings.max_rounds,
+            start=coef,
+        )
+        if number and solution.ending == "time":
+            return
+        coef = solution.coef
+        words = certificate_words(solution, pricer.describe())
+        model = relax(engine, refitter, penalty, solution, blends, words)
+        if model.complexity > largest:
+            return
+        yield model
+        if solution.ending == "interrupted" or limits.over():
+            return
 
 
-def fit_rules(rows: TrainingRows, family: Family, settings: FitSettings) -> FitResult:
-    """Learn a rule model.
+def choose_grid(
+    engine: LocalEngine,
+    pricer: Pricer,
+    table: ConditionTable,
+    settings: FitSettings,
+    n_lambdas: int,
+    limits: Limits,
+) -> list[Penalty]:
+    """Return penalties from the empty model to about the largest that is asked for.
+
+    The last is found by a walk in large steps, each solved loosely.
+    """
+    ratio = settings.penalty.lambda_1 / settings.penalty.lambda_0
+    first = last = find_first_lambda(engine, pricer, table, ratio, limits)
+    size, coef = 0.0, None
+    largest = np.inf if settings.max_complexity is None else settings.max_complexity
+    while size <= largest and last > PATH_RATIO * first and not limits.over():
+        last *= WALK_STEP
+        penalty = Penalty(last, ratio * last)
+        solution = run_column_generation(
+            engine, pricer, penalty, limits, tol=WALK_TOL, max_rounds=WALK_ROUNDS, start=coef
+        )
+        coef = solution.coef
+        sizes = column_penalties(engine, Penalty(1.0, DEGREE_WEIGHT))
+        sizes[: engine.n_linear] = 1.0
+        size = float(sizes[np.abs(coef[1:]) > KEEP_ABOVE].sum())
+    grid = np.geomspace(first, last, n_lambdas).tolist()
+    return [Penalty(value, ratio * value) for value in grid]
+
+
+def find_first_lambda(
+    engine: LocalEngine, pricer: Pricer, table: ConditionTable, ratio: float, limits: Limits
+) -> float:
+    """Return the smallest ``lambda_0`` that leaves the model empty.
+
+    A rule improves the empty model if its ``|sum g a|`` exceeds its price. With prices that the
+    best single condition just meets, the search gives the largest ratio of the two among all
+    rules; the best that it found is taken if it was cut short.
 
     Parameters
     ----------
-    rows : TrainingRows, prepared with the same family and settings
-    family : Family
-    settings : FitSettings
+    engine : LocalEngine without rules; left standing at the empty model
+    pricer : Pricer
+    table : ConditionTable
+    ratio : float, ``lambda_1 / lambda_0``
+    limits : Limits
     """
-    binning, linear = rows.binning, list(rows.terms)
-    engine = LocalEngine(
-        rows.codes,
-        binning.n_bins,
-        rows.y,
-        family,
-        weights=rows.weights,
-        offset=rows.offset,
-        linear=rows.linear,
-        n_threads=settings.n_threads,
+    engine.set_coefficients(null_coefficients(engine))
+    lines = np.abs(engine.score()[1:]).max(initial=LEAST_LAMBDA)
+    steps = np.abs(table.values(engine.joint_histograms(table.splitting))).max(initial=0.0)
+    least = max(float(lines), float(steps) / (1.0 + ratio))
+    priced = pricer.price(engine, Penalty(least, ratio * least), set(), limits)
+    if priced.complete:
+        return least * max(1.0, priced.ratio_bound)
+    return least + max(0.0, priced.best) / (1.0 + ratio)
+
+
+def relax(
+    engine: LocalEngine,
+    refitter: Refitter,
+    penalty: Penalty,
+    solution: Solution,
+    blends: Sequence[float],
+    certificate: str,
+) -> PathModel:
+    """Keep the terms of a solution whose coefficients are not about zero, and refit these."""
+    kept = np.flatnonzero(np.abs(solution.coef[1:]) > KEEP_ABOVE)
+    linear = tuple(kept[kept < engine.n_linear].tolist())
+    places = kept[len(linear) :] - engine.n_linear
+    rules, degrees = [engine.rules[k] for k in places], [engine.degrees[k] for k in places]
+    held, order = refitter.hold(rules, degrees, linear)
+    shrunk = solution.coef[[0, *(1 + kept[: len(linear)]), *(1 + kept[len(linear) :][order])]]
+    held.set_coefficients(shrunk)
+    free = refit(held, shrunk).coef if len(kept) and min(blends) < 1.0 else shrunk
+    coefs = np.array([(1.0 - blend) * free + blend * shrunk for blend in blends])
+    return PathModel(
+        penalty.lambda_0,
+        penalty.lambda_1,
+        tuple(held.rules),
+        tuple(held.degrees),
+        linear,
+        held.supports(),
+        coefs,
+        np.array([held.set_coefficients(coef) for coef in coefs]),
+        solution,
+        certificate,
     )
-    pricer = build_pricer(
-        settings.pricing, binning.features, settings.max_degree, settings.pricing_options
-    )
-    solution = run_column_generation(
-        engine,
-        pricer,
-        settings.penalty,
-        Limits.after(settings.time_limit),
-        tol=settings.tol,
-        max_rounds=settings.max_rounds,
-    )
-    coef = keep_support(engine, linear, solution.coef)
-    if settings.debias and len(coef) > 1:
-        engine.set_coefficients(coef)
-        coef = refit(engine, coef).coef
-    words = certificate_words(solution, pricer.describe())
-    return build_result(engine, binning, linear, coef, (rows.shift, rows.unit), solution, words)
-
-
-def target_scale(y: FloatArray, shares: FloatArray | None) -> tuple[float, float]:
-    """Return the weighted mean and standard deviation of the target (1 if it does not vary)."""
-    mean = float(np.average(y, weights=shares))
-    sd = float(np.sqrt(np.average((y - mean) ** 2, weights=shares)))
-    return mean, sd if sd > 1e-12 * max(1e-300, float(np.abs(y).max())) else 1.0
-
-
-def keep_support(engine: LocalEngine, linear: list[ScaledTerm], coef: FloatArray) -> FloatArray:
-    """Drop the columns whose coefficients are about zero; return the coefficients of the rest."""
-    kept = np.abs(coef) > KEEP_ABOVE
-    kept[0] = True
-    first = 1 + engine.n_linear
-    engine.keep_rules(np.flatnonzero(kept[first:]).tolist())
-    engine.keep_linear(np.flatnonzero(kept[1:first]).tolist())
-    linear[:] = [term for term, keep in zip(linear, kept[1:first], strict=True) if keep]
-    return coef[kept]
 
 
 def certificate_words(solution: Solution, searched: str) -> str:
@@ -202,39 +269,82 @@ def certificate_words(solution: Solution, searched: str) -> str:
     return f"optimal to {max(100 * solution.gap, 1e-4):.2g} % among {searched}"
 
 
-def build_result(
-    engine: LocalEngine,
-    binning: Binning,
-    linear: list[ScaledTerm],
-    coef: FloatArray,
-    scale: tuple[float, float],
-    solution: Solution,
-    certificate: str,
-) -> FitResult:
-    """Put the engine's columns into an ensemble in the data's own names and units."""
-    shift, unit = scale
-    supports = engine.supports()
-    slopes = unit * coef[1 : 1 + len(linear)] * [term.scale for term in linear]
-    steps = unit * coef[1 + len(linear) :]
-    importances = np.abs(steps) * np.sqrt(supports * (1 - supports))
-    order = sorted(range(len(steps)), key=lambda k: (-importances[k], engine.rules[k]))
-    centers = np.array([term.center for term in linear])
-    ensemble = RuleEnsemble(
-        intercept=shift + unit * coef[0] - float(slopes @ centers),
-        rules=tuple(binning.to_rule(engine.rules[k]) for k in order),
-        coefficients=steps[order],
-        linear_terms=tuple(term.term for term in linear),
-        linear_coefficients=slopes,
-        family=engine.family,
-        names=binning.names,
-        kinds=binning.kinds,
-        orders=binning.orders,
+def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[PursuitModel]:
+    """Return the models of a pursuit inside the budgets, the simplest first: it is empty."""
+    ridge = SEARCH_RIDGE / rows.size
+    max_degree = MAX_DEGREE if settings.max_degree is None else settings.max_degree
+    max_terms = np.inf if settings.max_rules is None else settings.max_rules
+    largest = np.inf if settings.max_complexity is None else settings.max_complexity
+    found = run_pursuit(
+        rows.build_engine(settings.n_threads),
+        GainPricer(
+            ConditionTable(rows.units.binning.features),
+            max_degree,
+            ridge,
+            exhaustive=settings.pricing == "histogram",
+        ),
+        limits,
+        max_complexity=min(largest, max_terms * (1.0 + DEGREE_WEIGHT * max_degree)),
+        price=0.0 if settings.price is None else settings.price,
+        ridge=ridge,
+        mass=rows.size,
     )
-    spreads = np.abs(slopes) * [term.sd for term in linear]
-    return FitResult(
-        ensemble,
-        np.concatenate([np.ones(len(linear)), supports[order]]),
-        np.concatenate([spreads, importances[order]]),
-        solution,
-        certificate,
+    return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
+
+
+def shrink(
+    rows: TrainingRows, refitter: Refitter, model: PursuitModel, ridges: Sequence[float]
+) -> PathModel:
+    """Refit a model of a pursuit at several ridges (in rows), each from the one before."""
+    held, order = refitter.hold(model.rules, model.degrees, model.linear)
+    first = 1 + len(model.linear)
+    coef = np.concatenate([model.coef[:first], model.coef[first:][order]])
+    held.set_coefficients(coef)
+    coefs, losses = [], []
+    for ridge in ridges:
+        coef = refit(held, coef, ridge / rows.size).coef
+        coefs.append(coef)
+        losses.append(float(held.losses((0.0,))[0]))
+    return PathModel(
+        model.price,
+        np.nan,
+        tuple(held.rules),
+        tuple(held.degrees),
+        model.linear,
+        held.supports(),
+        np.array(coefs),
+        np.array(losses),
+        NO_SOLUTION,
+        "found by pursuit, which proves nothing about it",
     )
+
+
+def fit_path(
+    rows: TrainingRows,
+    settings: FitSettings,
+    penalties: Sequence[Penalty] | int,
+    limits: Limits,
+) -> Iterator[PathModel]:
+    """Yield the models of a path; ``penalties``, a grid or its size, are for "l1" only."""
+    if settings.kind == "l0":
+        found, refitter = pursue(rows, settings, limits), Refitter(rows, settings.n_threads)
+        return (shrink(rows, refitter, model, RIDGES) for model in found)
+    return walk_penalties(rows, settings, penalties, BLENDS, limits)
+
+
+def fit_model(
+    rows: TrainingRows, settings: FitSettings, variant: float, limits: Limits
+) -> PathModel:
+    """Learn one model: of the penalty given, or the largest of a pursuit within its budgets.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+    settings : FitSettings
+    variant : float, the blend or the ridge (in rows) of its coefficients
+    limits : Limits
+    """
+    if settings.kind == "l0":
+        largest = pursue(rows, settings, limits)[-1]
+        return shrink(rows, Refitter(rows, settings.n_threads), largest, (variant,))
+    return next(walk_penalties(rows, settings, (settings.penalty,), (variant,), limits))

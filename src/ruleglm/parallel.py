@@ -2,13 +2,22 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 THREAD_WORK = 1_000_000
 """Elementary additions below which threads cost more than they save."""
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread: matrices are small, and its threads would fight with ours."""
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limits
 
 
 class Workers:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.reference.columns import unpack_rows
+
 
 def fill_histograms(codes, tuples, n_bins, values, starts, out):
     for features, first, last in zip(tuples, starts[:-1], starts[1:], strict=True):
@@ -9,3 +11,11 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
         for vector, row in zip(values, out, strict=True):
             cube = row[first:last].reshape(n_bins[features])  # a view: adds to out
             np.add.at(cube, cells, vector)
+
+
+def fill_within(codes, columns, wanted, n_bins, values, starts, out):
+    dense = unpack_rows(columns)[:, : codes.shape[1]].astype(bool)
+    for a, f in np.argwhere(wanted):
+        for vector, row in zip(values, out[a], strict=True):
+            cells = row[starts[f] : starts[f] + n_bins[f]]  # a view: adds to out
+            np.add.at(cells, codes[f, dense[a]], vector[dense[a]])

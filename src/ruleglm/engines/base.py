@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import CodeArray, FloatArray, IntArray
+from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.parallel import Workers
 
 RowVector = Literal["gradient", "hessian", "positive"]
@@ -106,6 +106,12 @@ class Engine(Protocol):
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
 
+    def dispersion(self) -> float:
+        """Return the mean squared derivative of the loss over the mean second derivative.
+
+        It is the residual variance for the gaussian family, and 1 for a model that is true.
+        """
+
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
 
@@ -124,8 +130,25 @@ class Engine(Protocol):
         tuples: IntArray,
         vectors: Sequence[RowVector] = ("gradient",),
         within: BinRule = (),
+        *,
+        coarse: bool = False,
     ) -> JointHistograms:
-        """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
+        """Fill the joint histograms of feature tuples over the rows that ``within`` covers.
+
+        With ``coarse`` they are over the bins of `set_coarse`, and over all rows.
+        """
+
+    def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
+        """Keep coarser codes beside the codes: ``lookup[feature, bin]`` of ``n_bins[feature]``."""
+
+    def histograms_within(
+        self, rules: Sequence[BinRule], vectors: Sequence[RowVector], wanted: BoolArray
+    ) -> FloatArray:
+        """Fill histograms of single features over the rows that each of ``rules`` covers.
+
+        Those of ``wanted``, of shape (n_rules, n_features), are filled, the others left at zero.
+        Returns an array of shape (n_rules, n_vectors, n_bins.sum()), features one after the other.
+        """
 
     def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of the rows that ``within`` covers.

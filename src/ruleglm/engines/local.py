@@ -25,7 +25,7 @@ from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
 
-BLOCK = 2048
+BLOCK = 8192
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
 
 MAX_PARTS = 16
@@ -77,6 +77,8 @@ class LocalEngine:
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
         self._direction = np.zeros(self.n_rows)
         self._gradient: FloatArray | None = None
+        self._both: FloatArray | None = None
+        self._coarse = codes, n_bins
         self._frozen = np.empty(0)
         self._fresh = False
 
@@ -168,7 +170,8 @@ class LocalEngine:
     def gram(self) -> FloatArray:
         """Return the second derivatives of the mean loss at the point of the last refresh."""
         if self._gram is None:
-            self._gradient, self._frozen = None, np.empty(0)  # make room; the gradient comes back
+            self._gradient = self._both = None
+            self._frozen = np.empty(0)  # make room; the gradient comes back
             self._frozen = self._derive(1)
             self._fresh = True
             self._gram = np.empty((0, 0))
@@ -190,6 +193,15 @@ class LocalEngine:
             return self._mean_part(hessian, rows)
 
         return float(sum(self.workers.map(block_sum, self._blocks(), 20 * self.n_rows)))
+
+    def dispersion(self) -> float:
+        """Return the mean squared derivative of the loss over the mean second derivative."""
+        gradient, hessian = self._both_rows()
+        if self._weights is None:
+            squares = self.n_rows * float(gradient @ gradient)
+        else:
+            squares = float(gradient @ (gradient / self._weights))
+        return squares / max(float(hessian.sum()), 1e-300)
 
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
@@ -222,26 +234,55 @@ class LocalEngine:
         tuples: IntArray,
         vectors: Sequence[RowVector] = ("gradient",),
         within: BinRule = (),
+        *,
+        coarse: bool = False,
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
         codes, values = self._within(within, self._row_vectors(vectors))
-        starts = histogram_starts(tuples, self.n_bins)
+        n_bins = self.n_bins
+        if coarse:
+            codes, n_bins = self._coarse
+        starts = histogram_starts(tuples, n_bins)
         out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
 
         def fill(part: slice) -> None:
             limits = starts[part.start : part.stop + 1]
             target = np.zeros((len(values), limits[-1] - limits[0]), SUM_DTYPE)
-            kernels.fill_histograms(
-                codes, tuples[part], self.n_bins, values, limits - limits[0], target
-            )
+            kernels.fill_histograms(codes, tuples[part], n_bins, values, limits - limits[0], target)
             out[:, limits[0] : limits[-1]] = target
 
         work = len(tuples) * codes.shape[1] * len(values)
         if self.workers.n_threads == 1 or work < parallel.THREAD_WORK:
-            kernels.fill_histograms(codes, tuples, self.n_bins, values, starts, out)
+            kernels.fill_histograms(codes, tuples, n_bins, values, starts, out)
         else:
             self.workers.map(fill, cut(len(tuples), MAX_PARTS), work)
-        return JointHistograms(tuples, self.n_bins, starts, out)
+        return JointHistograms(tuples, n_bins, starts, out)
+
+    def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
+        """Keep coarser codes beside the codes."""
+        codes = np.empty_like(self.codes)
+        for table, fine, out in zip(lookup, self.codes, codes, strict=True):
+            np.take(table, fine, out=out)
+        self._coarse = codes, n_bins
+
+    def histograms_within(
+        self, rules: Sequence[BinRule], vectors: Sequence[RowVector], wanted: BoolArray
+    ) -> FloatArray:
+        """Fill histograms of single features over the rows that each of ``rules`` covers."""
+        values = self._row_vectors(vectors)
+        columns = evaluate(self.codes, rules)
+        starts = np.concatenate([[0], np.cumsum(self.n_bins)])
+        out = np.zeros((len(rules), len(values), starts[-1]), SUM_DTYPE)
+
+        def fill(part: slice) -> None:
+            kernels.fill_within(
+                self.codes, columns[part], wanted[part], self.n_bins, values, starts, out[part]
+            )
+
+        n_parts = MAX_PARTS if self.workers.n_threads > 1 else 1
+        work = int(np.count_nonzero(wanted)) * self.n_rows
+        self.workers.map(fill, cut(len(rules), n_parts), work)
+        return out
 
     def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of the rows that ``within`` covers."""
@@ -265,7 +306,7 @@ class LocalEngine:
         return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
 
     def _forget(self) -> None:
-        self._gradient = None
+        self._gradient = self._both = None
         self._fresh = False
 
     def _blocks(self) -> Iterable[slice]:
@@ -311,6 +352,20 @@ class LocalEngine:
         self.workers.map(fill, self._blocks(), 20 * self.n_rows)
         return out
 
+    def _both_rows(self) -> FloatArray:
+        """Return both derivatives of every row, kept until the model moves."""
+        if self._both is None:
+            both = np.empty((2, self.n_rows))
+
+            def fill(rows: slice) -> None:
+                both[:, rows] = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
+                both[:, rows] *= 1.0 / self.n_rows if self._weights is None else self._weights[rows]
+
+            self.workers.map(fill, self._blocks(), 20 * self.n_rows)
+            self._both = both
+            self._gradient = both[0]
+        return self._both
+
     def _gradient_rows(self) -> FloatArray:
         if self._gradient is None:
             self._gradient = self._derive(0)
@@ -319,6 +374,8 @@ class LocalEngine:
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
         if tuple(vectors) == ("gradient",):
             return self._gradient_rows()[None]
+        if tuple(vectors) == ("gradient", "hessian"):
+            return self._both_rows()
         out = np.empty((len(vectors), self.n_rows))
         for row, name in zip(out, vectors, strict=True):
             if name == "hessian":

@@ -13,7 +13,15 @@ from ruleglm.kernels.columns import (
     weighted_gram,
 )
 from ruleglm.kernels.descent import descend
-from ruleglm.kernels.histograms import fill_histograms
+from ruleglm.kernels.gains import (
+    gain_lines,
+    gain_pairs,
+    gain_triples,
+    locate_gain,
+    scan_gains,
+    scan_second_gains,
+)
+from ruleglm.kernels.histograms import fill_histograms, fill_within
 from ruleglm.kernels.pricing import (
     locate,
     scan_axis,
@@ -25,6 +33,7 @@ from ruleglm.kernels.search import search_branch
 
 KERNELS = (
     fill_histograms,
+    fill_within,
     evaluate_rules,
     count_gram,
     unpack_words,
@@ -38,6 +47,12 @@ KERNELS = (
     score_pairs,
     score_triples,
     search_branch,
+    scan_gains,
+    locate_gain,
+    scan_second_gains,
+    gain_lines,
+    gain_pairs,
+    gain_triples,
 )
 
 __all__ = [
@@ -47,9 +62,16 @@ __all__ = [
     "descend",
     "evaluate_rules",
     "fill_histograms",
+    "fill_within",
+    "gain_lines",
+    "gain_pairs",
+    "gain_triples",
     "locate",
+    "locate_gain",
     "scan_axis",
+    "scan_gains",
     "scan_second_degree",
+    "scan_second_gains",
     "score_pairs",
     "score_triples",
     "search_branch",

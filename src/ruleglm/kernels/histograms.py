@@ -86,3 +86,43 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
                     whole[c] += (copies[v, 0, c] + copies[v, 1, c]) + (
                         copies[v, 2, c] + copies[v, 3, c]
                     )
+
+
+@kernel
+def fill_within(codes, columns, wanted, n_bins, values, starts, out):
+    """Fill the histograms of features over the rows of each column, for each row vector.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) uint8
+    columns : (n_columns, n_words) uint64
+    wanted : (n_columns, n_features) bool, the histograms to fill
+    n_bins : (n_features,) int64
+    values : (n_vectors, n_rows) float64
+    starts : (n_features + 1,) int64, where each feature's bins lie
+    out : (n_columns, n_vectors, starts[-1]) float64, OUT, added to
+    """
+    n_features, n_rows = codes.shape
+    rows = np.empty(n_rows, np.int32)
+    held = np.empty((values.shape[0], n_rows))
+    one = np.int64(1)
+    for a in range(columns.shape[0]):
+        count = 0
+        for first in range(0, n_rows, 64):
+            word = np.int64(columns[a, first >> 6])
+            if word == 0:
+                continue
+            for r in range(min(64, n_rows - first)):
+                rows[count] = first + r
+                count += (word >> np.int64(r)) & one
+        for v in range(values.shape[0]):
+            for i in range(count):
+                held[v, i] = values[v, rows[i]]
+        for f in range(n_features):
+            if not wanted[a, f]:
+                continue
+            feature_codes = codes[f]
+            for v in range(values.shape[0]):
+                cells = out[a, v, starts[f] : starts[f] + n_bins[f]]
+                for i in range(count):
+                    cells[feature_codes[rows[i]]] += held[v, i]

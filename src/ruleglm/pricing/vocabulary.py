@@ -71,7 +71,8 @@ class ConditionTable:
         if place == bins.missing_bin:
             return bins.present_mask if complement else 1 << place
         if self.top[feature] >= 0:
-            return span_mask(place + 1, self.top[feature]) if complement else span_mask(0, place)
+            top = int(self.top[feature])
+            return span_mask(place + 1, top) if complement else span_mask(0, place)
         return bins.present_mask & ~(1 << place) if complement else 1 << place
 
     def second_degree_mask(self, feature: int, a: int, b: int) -> int:

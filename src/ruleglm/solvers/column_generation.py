@@ -15,7 +15,7 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits, Penalty, Pricer
 from ruleglm.solvers.certificate import column_ratio, lower_bound, relative_gap
-from ruleglm.solvers.columns import column_penalties, drop_idle, restore
+from ruleglm.solvers.columns import column_penalties, drop_idle, null_coefficients, restore
 from ruleglm.solvers.master import solve_master
 
 MASTER_SHARE = 0.02
@@ -71,6 +71,7 @@ def run_column_generation(
     *,
     tol: float,
     max_rounds: int,
+    start: FloatArray | None = None,
 ) -> Solution:
     """Minimise mean loss plus penalty over every rule that ``pricer`` can find.
 
@@ -82,10 +83,11 @@ def run_column_generation(
     limits : Limits, at which the best model so far is returned, as at a keyboard interrupt
     tol : float, relative gap at which to stop
     max_rounds : int, at least 1
+    start : (1 + n_columns,) float64, coefficients near the solution, or None for the empty model
     """
-    coef = np.zeros(1 + engine.n_linear + len(engine.rules))
-    coef[0] = engine.null_intercept()
-    master_tol = MASTER_SHARE * engine.set_coefficients(coef)
+    coef = null_coefficients(engine) if start is None else start
+    share = MASTER_SHARE if start is None else MASTER_SHARE**2
+    master_tol = share * engine.set_coefficients(coef)
     bound, dropped_at = 0.0, np.inf
     trace: list[Round] = []
     best = list(engine.rules), list(engine.degrees), coef
@@ -136,5 +138,7 @@ def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> fl
     objective = trace[-1].objective
     if trace[-1].n_new == 0:
         return max(SMALLEST_TOL, min(0.01 * master_tol, 0.1 * tol**2 * objective))
-    previous = trace[-2].objective if len(trace) > 1 else 2 * objective
-    return max(SMALLEST_TOL, MASTER_SHARE * abs(previous - objective), tol**2 * objective)
+    if len(trace) == 1:
+        return master_tol
+    decrease = abs(trace[-2].objective - objective)
+    return max(SMALLEST_TOL, MASTER_SHARE * decrease, tol**2 * objective)

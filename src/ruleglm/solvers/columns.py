@@ -11,6 +11,13 @@ MANY_IDLE = 50
 """Rules at zero that are carried along, beside twice as many as there are others."""
 
 
+def null_coefficients(engine: Engine) -> FloatArray:
+    """Return the best coefficients whose linear terms and rules are all at zero."""
+    coef = np.zeros(1 + engine.n_linear + len(engine.rules))
+    coef[0] = engine.null_intercept()
+    return coef
+
+
 def column_penalties(engine: Engine, penalty: Penalty) -> FloatArray:
     """Return the penalty of each linear term and rule that the engine holds."""
     rules = [penalty.of(degree) for degree in engine.degrees]

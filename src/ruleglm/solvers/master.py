@@ -68,23 +68,25 @@ def solve_master(
     return minimise(engine, coef, tol, model, price, limits)
 
 
-def refit(engine: Engine, coef: FloatArray, tol: float = 1e-10) -> MasterState:
-    """De-bias: minimise the loss alone over the engine's columns, from ``coef``, where it stands.
+def refit(
+    engine: Engine, coef: FloatArray, ridge: float = REFIT_RIDGE, tol: float = 1e-10
+) -> MasterState:
+    """Minimise mean loss plus ``ridge / 2`` times the sum of squares over the engine's columns.
 
-    A ridge of ``REFIT_RIDGE`` keeps coefficients finite where rules separate the classes, and
-    single where columns are collinear.
+    The engine stands at ``coef``, the start. Even a small ridge keeps coefficients finite where
+    rules separate the classes, and single where columns are collinear.
     """
-    ridge = np.full(len(coef), REFIT_RIDGE)
-    ridge[0] = 0.0
+    ridges = np.full(len(coef), ridge)
+    ridges[0] = 0.0
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
-        matrix = gram + np.diag(ridge)
+        matrix = gram + np.diag(ridges)
         matrix[0, 0] = max(matrix[0, 0], 1e-300)
-        step: FloatArray = linalg.solve(matrix, score + ridge * coef, assume_a="pos")
+        step: FloatArray = linalg.solve(matrix, score + ridges * coef, assume_a="pos")
         return coef - step
 
     def price(coef: FloatArray) -> float:
-        return 0.5 * float(ridge @ coef**2)
+        return 0.5 * float(ridges @ coef**2)
 
     return minimise(engine, coef, tol, model, price)
 

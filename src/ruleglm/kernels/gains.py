@@ -1,0 +1,290 @@
+"""Score statistics of all conjunctions of conditions, from two joint histograms (design, part 6).
+
+A rule ``a`` that joins a model lowers the mean loss by about half of its gain
+``(sum g a)^2 / (sum h a - (sum h a)^2 / sum h + ridge)``, with ``g`` and ``h`` the first and second
+derivatives of the loss in each row: the intercept moves along, the other coefficients stay.
+Conditions and codes are those of :mod:`ruleglm.kernels.pricing`.
+"""
+
+import numpy as np
+
+from ruleglm.kernels.compile import finite_kernel
+
+TIE = 1.0 + 1e-7
+"""Factor by which a gain has to be larger to count as larger; rounding must decide nothing.
+
+A condition and its complement have the same gain as far as the intercept fits.
+"""
+
+
+@finite_kernel
+def scan_gains(slopes, curves, size, top, share, ridge):
+    """Return the largest gain of a first-degree condition on one axis.
+
+    Parameters
+    ----------
+    slopes, curves : (at least size,) float64, sums of ``g`` and of ``h``, running if ``top >= 0``
+    size, top : see scan_axis
+    share : float, one over ``sum h``
+    ridge : float, positive
+    """
+    best, other = 0.0, 0.0  # two chains of comparisons, so that both vectorise
+    total, curve = whole_axis(slopes, curves, size, top)
+    for k in range(top if top >= 0 else -1 - top):
+        g, h = slopes[k], curves[k]
+        gain = g * g / (h - h * h * share + ridge)
+        best = gain if gain > best else best
+        g, h = total - g, curve - h
+        gain = g * g / (h - h * h * share + ridge)
+        other = gain if gain > other else other
+    best = other if other > best else best
+    for missing in range(2):
+        g, h = reserved_bins(slopes, curves, size, top, missing)
+        gain = g * g / (h - h * h * share + ridge)
+        best = gain if gain > best else best
+    return best
+
+
+@finite_kernel
+def locate_gain(slopes, curves, size, top, share, ridge):
+    """Return the code of the first first-degree condition with the largest gain; see scan_gains."""
+    best, code = -1.0, 0
+    total, curve = whole_axis(slopes, curves, size, top)
+    for k in range(top if top >= 0 else -1 - top):
+        for complement in range(2):
+            g = total - slopes[k] if complement else slopes[k]
+            h = curve - curves[k] if complement else curves[k]
+            gain = g * g / (h - h * h * share + ridge)
+            if gain > TIE * best:
+                best, code = gain, 2 * k + complement
+    for missing in range(2):
+        g, h = reserved_bins(slopes, curves, size, top, missing)
+        gain = g * g / (h - h * h * share + ridge)
+        if gain > TIE * best:
+            best, code = gain, 2 * (size - 1) + 1 - missing
+    return code
+
+
+@finite_kernel
+def whole_axis(slopes, curves, size, top):
+    """Return the two sums that a complement is taken from."""
+    if top >= 0:
+        return slopes[top], curves[top]
+    g, h = 0.0, 0.0
+    for k in range(size - 1):
+        g += slopes[k]
+        h += curves[k]
+    return g, h
+
+
+@finite_kernel
+def reserved_bins(slopes, curves, size, top, missing):
+    """Return the two sums over the bin of missing values, or over all others."""
+    if top >= 0:
+        g, h = slopes[size - 2], curves[size - 2]
+        if missing:
+            return slopes[size - 1] - g, curves[size - 1] - h
+        return g, h
+    if missing:
+        return slopes[size - 1], curves[size - 1]
+    return whole_axis(slopes, curves, size, top)
+
+
+@finite_kernel
+def scan_second_gains(slopes, curves, size, top, share, ridge, best, bins):
+    """Find the second-degree condition of one axis with the largest gain.
+
+    Parameters
+    ----------
+    slopes, curves, size, top, share, ridge : see scan_gains
+    best : float, what it has to exceed
+    bins : (2,) int64, OUT, the bins ``a, b`` if it does
+
+    Returns
+    -------
+    float, the larger of ``best`` and the largest gain
+    """
+    total, curve = whole_axis(slopes, curves, size, top)
+    n_listed = top if top >= 0 else -1 - top
+    for b in range(1, n_listed):
+        for a in range(1 if top >= 0 else 0, b + 1 if top >= 0 else b):
+            if top >= 0:
+                g, h = slopes[b] - slopes[a - 1], curves[b] - curves[a - 1]
+            else:
+                g, h = total - slopes[a] - slopes[b], curve - curves[a] - curves[b]
+            gain = g * g / (h - h * h * share + ridge)
+            if gain > best:
+                best = gain
+                bins[0], bins[1] = a, b
+    return best
+
+
+@finite_kernel
+def gain_lines(histograms, starts, n_bins, top, total, ridge, best, where):
+    """Find the best first-degree condition of each feature within each of several rules.
+
+    Parameters
+    ----------
+    histograms : (n_rules, 2, n_cells) float64, of ``g`` and ``h``, all features one after the other
+    starts : (n_features + 1,) int64
+    n_bins, top : (n_features,) int64
+    total : float, ``sum h`` over all rows
+    ridge : float, positive
+    best : (n_rules, n_features) float64, OUT
+    where : (n_rules, n_features) int64, OUT, codes
+    """
+    widest = 0
+    for f in range(n_bins.shape[0]):
+        widest = max(widest, n_bins[f])
+    slopes, curves = np.empty(widest), np.empty(widest)
+    for a in range(histograms.shape[0]):
+        for f in range(n_bins.shape[0]):
+            size, ordered = n_bins[f], top[f] >= 0
+            g, h = 0.0, 0.0
+            for b in range(size):
+                g = histograms[a, 0, starts[f] + b] + (g if ordered else 0.0)
+                h = histograms[a, 1, starts[f] + b] + (h if ordered else 0.0)
+                slopes[b], curves[b] = g, h
+            best[a, f] = scan_gains(slopes, curves, size, top[f], 1.0 / total, ridge)
+            where[a, f] = locate_gain(slopes, curves, size, top[f], 1.0 / total, ridge)
+
+
+@finite_kernel
+def gain_pairs(
+    histograms,
+    starts,
+    tuples,
+    n_bins,
+    first,
+    lo,
+    hi,
+    negate,
+    top,
+    total,
+    ridge,
+    deep,
+    best,
+    where,
+):
+    """Find the best conjunctions on each pair of features, by their degrees on the two.
+
+    Parameters
+    ----------
+    histograms : (2, n_cells) float64, of ``g`` and ``h``
+    starts, tuples, n_bins, first, lo, hi, negate, top, deep : see score_pairs
+    total, ridge : see gain_lines
+    best : (n_pairs, 3) float64, OUT; kinds: 1 + 1, 1 + 2 and 2 + 1 conditions, 0 if there is none
+    where : (n_pairs, 3, 3) int64, OUT; see score_pairs
+    """
+    widest = 0
+    for f in range(n_bins.shape[0]):
+        widest = max(widest, n_bins[f])
+    running = np.empty((2, widest + 1, widest))
+    slopes, curves = np.empty(widest), np.empty(widest)
+    bins = np.empty(2, np.int64)
+    share = 1.0 / total
+    for t in range(tuples.shape[0]):
+        for kind in range(3):
+            best[t, kind] = 0.0
+        for turn in range(2 if deep else 1):
+            f, g = tuples[t, turn], tuples[t, 1 - turn]
+            size, width = n_bins[f], n_bins[g]
+            stride, step = (width, 1) if turn == 0 else (1, size)
+            for v in range(2):
+                run_sums(
+                    histograms[v], starts[t], size, width, stride, step, top[g] >= 0, running[v]
+                )
+            for c in range(first[f], first[f + 1]):
+                for k in range(width):
+                    slopes[k] = running[0, hi[c] + 1, k] - running[0, lo[c], k]
+                    curves[k] = running[1, hi[c] + 1, k] - running[1, lo[c], k]
+                if negate[c]:
+                    for k in range(width):
+                        slopes[k] = running[0, size - 1, k] - slopes[k]
+                        curves[k] = running[1, size - 1, k] - curves[k]
+                if turn == 0:
+                    gain = scan_gains(slopes, curves, width, top[g], share, ridge)
+                    if gain > best[t, 0]:
+                        best[t, 0] = gain
+                        where[t, 0, 0] = c
+                        where[t, 0, 1] = locate_gain(slopes, curves, width, top[g], share, ridge)
+                        where[t, 0, 2] = -1
+                if deep:
+                    kind = 1 + turn
+                    gain = scan_second_gains(
+                        slopes, curves, width, top[g], share, ridge, best[t, kind], bins
+                    )
+                    if gain > best[t, kind]:
+                        best[t, kind] = gain
+                        where[t, kind, 0] = c
+                        where[t, kind, 1], where[t, kind, 2] = bins[0], bins[1]
+
+
+@finite_kernel
+def run_sums(cells, start, size, width, stride, step, ordered, out):
+    """Add up a pair's histogram along the first axis, and along the second if it is ordered.
+
+    Parameters
+    ----------
+    cells : (n_cells,) float64
+    start, size, width, stride, step : int, where the histogram lies and how
+    ordered : bool
+    out : (at least size + 1, at least width) float64, OUT
+    """
+    for k in range(width):
+        out[0, k] = 0.0
+    for b in range(size):
+        total = 0.0
+        for k in range(width):
+            value = cells[start + b * stride + k * step]
+            total += value
+            out[b + 1, k] = out[b, k] + (total if ordered else value)
+
+
+@finite_kernel
+def gain_triples(
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge, best, where
+):
+    """Find the best conjunction of one first-degree condition on each of three features.
+
+    Parameters
+    ----------
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge : see gain_pairs
+    best : (n_triples,) float64, OUT
+    where : (n_triples, 3) int64, OUT, conditions of the first two features, code of the third
+    """
+    widest = 0
+    for f in range(n_bins.shape[0]):
+        widest = max(widest, n_bins[f])
+    plane = np.empty((2, widest * widest))
+    running = np.empty((2, widest + 1, widest))
+    slopes, curves = np.empty(widest), np.empty(widest)
+    share = 1.0 / total
+    for t in range(tuples.shape[0]):
+        f, g, h = tuples[t, 0], tuples[t, 1], tuples[t, 2]
+        size, height, width = n_bins[f], n_bins[g], n_bins[h]
+        area = height * width
+        best[t] = 0.0
+        for c in range(first[f], first[f + 1]):
+            for v in range(2):
+                for cell in range(area):
+                    plane[v, cell] = 0.0
+                for b in range(size - 1 if negate[c] else size):
+                    if (lo[c] <= b and b <= hi[c]) != negate[c]:
+                        begin = starts[t] + b * area
+                        for cell in range(area):
+                            plane[v, cell] += histograms[v, begin + cell]
+                run_sums(plane[v], 0, height, width, width, 1, top[h] >= 0, running[v])
+            for d in range(first[g], first[g + 1]):
+                for k in range(width):
+                    slopes[k] = running[0, hi[d] + 1, k] - running[0, lo[d], k]
+                    curves[k] = running[1, hi[d] + 1, k] - running[1, lo[d], k]
+                if negate[d]:
+                    for k in range(width):
+                        slopes[k] = running[0, height - 1, k] - slopes[k]
+                        curves[k] = running[1, height - 1, k] - curves[k]
+                gain = scan_gains(slopes, curves, width, top[h], share, ridge)
+                if gain > best[t]:
+                    best[t] = gain
+                    where[t, 0], where[t, 1] = c, d
+                    where[t, 2] = locate_gain(slopes, curves, width, top[h], share, ridge)

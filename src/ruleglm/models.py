@@ -1,0 +1,306 @@
+"""What every estimator has: checks of the input, the fitted model, its predictions.
+
+The estimators themselves, with their parameters and ``fit``, are in :mod:`ruleglm.estimators` and
+:mod:`ruleglm.estimators_cv`.
+"""
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ruleglm.checks import check_offset, check_weights
+from ruleglm.dtypes import AnyArray, FloatArray
+from ruleglm.families import FAMILIES, Family, get_family
+from ruleglm.fitting import PathModel
+from ruleglm.frames import read_table, scan_table
+from ruleglm.pricing import PRICERS, Penalty
+from ruleglm.targets import check_labels, check_length, check_target, check_two_classes
+from ruleglm.training import FitSettings, RawRows, Units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AUTO_DEGREE = {"l1": 2, "l0": 4}
+
+REFINED = "bins refined around the thresholds of a first, coarse fit"
+
+SHARED_PARAMETERS = """
+    max_degree : int, "auto" or None, default="auto"
+        The most conditions in a rule; an interval counts as two. 1 gives the paper's LR1: a sum of
+        step functions. "auto" means 2 for "l1" and 4 for "l0". For "l1", the search of all rules
+        of degree 3 takes seconds to minutes on data with more than about 30 columns; None sets no
+        limit, which only small data can be searched to (for "l0" it means 8).
+    pricing : {"auto", "histogram", "beam", "mip"}, default="auto"
+        How rules are searched. For "l1", "histogram" is exact; "auto" is the same search, but goes
+        to higher degrees only when lower ones have nothing more to give; "beam" is the paper's
+        heuristic; "mip" its integer program, for small data (needs ``pip install
+        "ruleglm[mip]"``). For "l0", "histogram" looks at all rules of degree 3 in each search,
+        "auto" at extensions of the best shorter ones; the other two are not for it.
+    pricing_options : dict, default=None
+        For "beam": ``n_best``, ``beam_width``, ``early_stop``, ``value_weight``, ``max_depth``; for
+        "mip": ``seconds``, ``max_entries``.
+    linear_terms : bool, default=<linear>
+        Whether number columns may also enter as straight lines, winsorised at their 2.5 % and
+        97.5 % quantiles (the paper's "N" variants).
+    bins : int or "auto", default=<bins>
+        The most bins of a number column; 10 gives the paper's deciles. "auto" means 64 for "l0",
+        searched coarse first; for "l1" 16, and finer ones where a first fit put thresholds.
+    thresholds : dict, default=None
+        Thresholds to use for the columns named, in place of quantiles: ``{"age": [18, 30, 65]}``.
+    categorical : list of str or int, default=None
+        Columns (names or positions) of numbers that stand for categories.
+    min_level_share : float, default=0.0
+        Levels of a category with a smaller share of the rows get no condition of their own.
+    tol : float, default=1e-4
+        Relative optimality gap at which to stop, for "l1".
+    max_rounds : int, default=1000
+        The most rounds of column generation, for "l1".
+"""
+
+
+def shared_parameters(linear: str, bins: str) -> str:
+    """Return the documentation of the parameters that all estimators have, with two defaults."""
+    return SHARED_PARAMETERS.replace("<linear>", linear).replace("<bins>", bins)
+
+
+REGRESSOR_PARAMETERS = """
+    family : {"gaussian", "binomial", "poisson", "gamma", "tweedie"}, default="gaussian"
+        Distribution of the target.
+    power : float, default=1.5
+        Variance power of the tweedie family, between 1 and 2.
+"""
+
+ATTRIBUTES = """
+    Attributes
+    ----------
+    ensemble_ : RuleEnsemble
+        The model by itself: predicts from raw data, prints, compares.
+    rules_ : pandas.DataFrame
+        One line a term, most important first: rule, coefficient, degree, support, importance.
+    intercept_ : float
+        Linear predictor of a row on which no rule fires, linear terms aside.
+    complexity_ : float
+        Sum of ``1 + 0.2 * degree`` over rules, and 1 for each linear term.
+    objective_, lower_bound_ : float
+        Value of the penalised problem, before de-biasing, and a proven lower bound on what any
+        model of the class can reach; nan for "l0".
+    gap_ : float
+        ``(objective_ - lower_bound_) / objective_``.
+    certified_ : bool
+        Whether the gap is at most ``tol`` over the whole class of rules.
+    certificate_ : str
+        What is proved, in words.
+    n_iter_ : int
+        Rounds of column generation.
+    trace_ : pandas.DataFrame
+        One line a round: objective, lower bound, gap, columns, new columns, seconds by part.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only for data with column names.
+"""
+
+
+class RuleModel(BaseEstimator):  # type: ignore[misc]
+    """What all estimators share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": [StrOptions({"l1", "l0"})],
+        "max_degree": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "pricing": [StrOptions(set(PRICERS))],
+        "pricing_options": [dict, None],
+        "linear_terms": ["boolean"],
+        "bins": [Interval(Integral, 2, 254, closed="both"), StrOptions({"auto"})],
+        "thresholds": [dict, None],
+        "categorical": ["array-like", None],
+        "min_level_share": [Interval(Real, 0, 1, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+    }
+
+    def _make_settings(
+        self,
+        penalty: Penalty,
+        max_complexity: float | None,
+        max_rules: int | None = None,
+        price: float | None = None,
+        path: bool = False,
+    ) -> FitSettings:
+        if self.penalty == "l0" and self.pricing in ("beam", "mip"):
+            raise ValueError(
+                f"pricing={self.pricing!r} is for penalty='l1'; use 'auto' or 'histogram' with 'l0'"
+            )
+        return FitSettings(
+            kind=self.penalty,
+            penalty=penalty,
+            max_complexity=max_complexity,
+            max_rules=max_rules,
+            price=price,
+            max_degree=AUTO_DEGREE[self.penalty] if self.max_degree == "auto" else self.max_degree,
+            pricing=self.pricing,
+            pricing_options=self.pricing_options,
+            linear_terms=self.linear_terms,
+            bins=None if self.bins == "auto" else self.bins,
+            thresholds=self.thresholds,
+            min_level_share=self.min_level_share,
+            tol=self.tol,
+            max_rounds=self.max_rounds,
+            n_threads=effective_n_jobs(self.n_jobs),
+            path=path,
+        )
+
+    @abstractmethod
+    def _make_family(self) -> Family:
+        """Return the family of the target."""
+
+    @abstractmethod
+    def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:
+        """Return the target as the family wants it, or say what is wrong with it."""
+
+    def _check_rows(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any = None
+    ) -> RawRows:
+        """Check everything before anything long begins."""
+        self._validate_params()
+        scan = scan_table(X, categorical=() if self.categorical is None else self.categorical)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        target = self._check_target(y, scan.n_rows, sample_weight)
+        family = self._make_family()
+        shift = check_offset(offset, exposure, family, scan.n_rows)
+        weights = check_weights(sample_weight, scan.n_rows)
+        family.check_target(target)
+        return RawRows(scan, target, weights, shift)
+
+    def _hold(self, model: PathModel, variant: int, units: Units) -> None:
+        """Make a fitted model this estimator's own."""
+        said = units.translate(model.rules, model.linear, model.coefs[variant], model.supports)
+        self._supports = said.supports
+        self._importances = said.importances
+        self.ensemble_ = said.ensemble
+        self.intercept_ = said.ensemble.intercept
+        self.complexity_ = said.ensemble.complexity
+        self.objective_ = model.solution.objective
+        self.lower_bound_ = model.solution.lower_bound
+        self.gap_ = model.solution.gap
+        self.certified_ = model.solution.ending == "certified"
+        self.certificate_ = model.certificate
+        if self.bins == "auto":
+            self.certificate_ = model.certificate.replace("these bins", REFINED)
+        self.n_iter_ = len(model.solution.trace)
+        self._trace = model.solution.trace
+
+    @property
+    def rules_(self) -> "pd.DataFrame":
+        """The terms of the model, most important first."""
+        import pandas as pd
+
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_
+        lines = [
+            f"{term.text()} (line from {term.low:.6g} to {term.high:.6g})"
+            for term in ensemble.linear_terms
+        ]
+        frame = pd.DataFrame(
+            {
+                "rule": lines + [rule.text() for rule in ensemble.rules],
+                "coefficient": np.r_[ensemble.linear_coefficients, ensemble.coefficients],
+                "degree": [0] * len(lines) + [rule.degree for rule in ensemble.rules],
+                "support": self._supports,
+                "importance": self._importances,
+            }
+        )
+        return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def trace_(self) -> "pd.DataFrame":
+        """The rounds of column generation: objective, bound, gap, columns, seconds by part."""
+        import pandas as pd
+
+        check_is_fitted(self, "ensemble_")
+        return pd.DataFrame(self._trace)
+
+    def _linear_predictor(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_
+        if isinstance(X, (list, tuple, np.ndarray)) and np.ndim(X) < 2:
+            read_table(X)  # says how to reshape
+        validate_data(self, X, reset=False, skip_check_array=True)
+        table = ensemble.read(X)
+        total = check_offset(offset, exposure, ensemble.family, table.n_rows)
+        return ensemble.decision_function(table, total)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
+    """What the classifiers share."""
+
+    def _make_family(self) -> Family:
+        return get_family("binomial")
+
+    def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:
+        labels = column_or_1d(check_labels(y), warn=True)
+        check_length(labels, n_rows)
+        check_classification_targets(labels)
+        self.classes_, encoded = np.unique(labels, return_inverse=True)
+        check_two_classes(labels, self.classes_, check_weights(sample_weight, n_rows))
+        return encoded.astype(np.float64)
+
+    def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the log-odds of the second class in each row."""
+        return self._linear_predictor(X, offset)
+
+    def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the probability of each class, shape (n, 2)."""
+        eta = self._linear_predictor(X, offset)
+        mean = self.ensemble_.family.mean
+        return np.column_stack([mean(-eta), mean(eta)])
+
+    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> AnyArray:
+        """Return the more probable class of each row."""
+        positive = self._linear_predictor(X, offset) > 0
+        labels: AnyArray = self.classes_[positive.astype(np.int64)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class RuleModelRegressor(RegressorMixin, RuleModel):  # type: ignore[misc]
+    """What the regressors share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **RuleModel._parameter_constraints,
+        "family": [StrOptions(set(FAMILIES))],
+        "power": [Interval(Real, 1, 2, closed="neither")],
+    }
+
+    def _make_family(self) -> Family:
+        return get_family(self.family, self.power)
+
+    def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:  # noqa: ARG002
+        target = check_target(y)
+        check_length(target, n_rows)
+        return target
+
+    def predict(
+        self, X: Any, *, offset: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the mean of the target in each row."""
+        eta = self._linear_predictor(X, offset, exposure)
+        return self.ensemble_.family.mean(eta)

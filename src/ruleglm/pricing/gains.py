@@ -1,0 +1,435 @@
+"""Candidates for pursuit: the rules with the largest gain for their complexity (design, section 6).
+
+All rules of degree 1 and 2 are searched from joint histograms of both derivatives of the loss, on
+request all of degree 3 too; deeper ones extend the best of these by one condition after the other.
+Rules of the model are improved in the same way: a condition is taken out, and the best one put in.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+
+from ruleglm import kernels
+from ruleglm.binning import BinRule
+from ruleglm.bins import FeatureBins, NumberBins, span_mask
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, CodeArray, FloatArray, IntArray
+from ruleglm.engines.base import Engine, JointHistograms, RowVector
+from ruleglm.ensemble import DEGREE_WEIGHT
+from ruleglm.pricing.histogram import parts
+from ruleglm.pricing.problem import Limits
+from ruleglm.pricing.vocabulary import ConditionTable
+
+VECTORS: tuple[RowVector, ...] = ("gradient", "hessian")
+
+N_EXTENDED = 12
+"""Rules that are tried with one more condition in each round of extension."""
+
+N_HOT = 24
+"""Pairs of features searched on all their bins: those with the largest gains on coarse bins."""
+
+N_COARSE = 16
+"""Coarse bins of a number, to choose pairs of features by."""
+
+DIGITS = 6
+"""Digits of what a rule is worth that count; the rest is rounding, and must decide nothing."""
+
+MAX_CELLS = 1 << 22
+"""Cells of the histograms that are held at one time: 32 MB."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A rule and what it would give: twice the decrease of the mean loss, the others held."""
+
+    rule: BinRule
+    degree: int
+    gain: float
+
+
+def rule_cost(degree: int) -> float:
+    """Return what a rule adds to the complexity."""
+    return 1.0 + DEGREE_WEIGHT * degree
+
+
+class GainPricer:
+    """Searches rules by their score statistic.
+
+    Parameters
+    ----------
+    table : ConditionTable
+    max_degree : int
+    ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance
+    exhaustive : bool, whether all rules of degree 3 are searched, or only extensions of the best
+    """
+
+    def __init__(
+        self, table: ConditionTable, max_degree: int, ridge: float, *, exhaustive: bool = False
+    ) -> None:
+        self.table = table
+        self._max_degree = max_degree
+        self._ridge = ridge
+        self._exhaustive = exhaustive
+        features = table.splitting[:, 0].tolist()
+        self._pairs = _tuples(features, 2) if max_degree > 1 else _tuples([], 2)
+        self._hot = self._pairs
+        features_coarse, self.lookup = coarsen(table.features)
+        self._coarse = ConditionTable(features_coarse)
+        self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
+        self._ready = False
+
+    # --- what a rule is worth
+
+    def worth(self, gain: float, degree: int, noise: float) -> float:
+        """Return the gain per unit of complexity, less what the longer search gives by chance.
+
+        The best of many rules without effect has a gain of about ``2 log(their number)`` times
+        ``noise``, the gain expected of one; rules of degree ``d`` are as many as the ``d``-th
+        power of the conditions.
+        """
+        return (gain - self._luck[degree] * noise) / rule_cost(degree)
+
+    def luck(self, degree: int) -> float:
+        """Return what is taken off the gain of a rule, in units of noise."""
+        return self._luck[degree]
+
+    # --- rules outside the model
+
+    def price(
+        self, engine: Engine, noise: float, n_rules: int, limits: Limits, *, full: bool
+    ) -> list[Candidate]:
+        """Return candidates for addition, best first.
+
+        Parameters
+        ----------
+        engine : Engine, standing at the model
+        noise : float, see `worth`
+        n_rules : int, the most to return
+        limits : Limits
+        full : bool, whether all pairs of features are searched, or those that were best last time
+        """
+        total = engine.hessian_sum()
+        if full and len(self._pairs) > N_HOT and not self._ready:
+            engine.set_coarse(self.lookup, self._coarse.n_bins)
+            self._ready = True
+        found: dict[BinRule, Candidate] = {}
+        _offer(found, self._price_features(engine, total))
+        if len(self._pairs):
+            _offer(found, self._price_pairs(engine, total, full))
+        if self._exhaustive and self._max_degree > 2 and full:
+            _offer(found, self._price_triples(engine, total, n_rules, limits))
+
+        def rank(candidate: Candidate) -> tuple[float, BinRule]:
+            worth = self.worth(candidate.gain, candidate.degree, noise)
+            return -float(f"{worth:.{DIGITS}g}"), candidate.rule
+
+        best = sorted(found.values(), key=rank)[:N_EXTENDED]
+        while best and not limits.over():
+            longer = self._extend(engine, best, noise, total)
+            _offer(found, longer)
+            best = longer
+        return sorted(found.values(), key=rank)[:n_rules]
+
+    def _price_features(self, engine: Engine, total: float) -> Iterator[Candidate]:
+        """Return the best condition of degree 1 and of degree 2 of each feature."""
+        table = self.table
+        if len(table.splitting) == 0:
+            return
+        histograms = engine.joint_histograms(table.splitting, VECTORS)
+        for position, feature in enumerate(table.splitting[:, 0].tolist()):
+            lines = [histograms.cube(position, v) for v in range(2)]
+            size, top = int(table.n_bins[feature]), int(table.top[feature])
+            slopes, curves = (np.cumsum(line) if top >= 0 else line for line in lines)
+            axis = slopes, curves, size, top, 1.0 / total, self._ridge
+            code = kernels.locate_gain(*axis)
+            yield from self._make(
+                [(feature, table.coded_mask(feature, code))], kernels.scan_gains(*axis)
+            )
+            bins = np.zeros(2, INDEX_DTYPE)
+            gain = kernels.scan_second_gains(*axis, 0.0, bins)
+            if self._max_degree > 1 and gain > 0.0:
+                mask = table.second_degree_mask(feature, *bins.tolist())
+                yield from self._make([(feature, mask)], gain)
+
+    def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Iterator[Candidate]:
+        """Give a candidate, if the conditions make a rule of an allowed degree."""
+        made = self.table.make_rule(conditions)
+        if made is not None and made[1] <= self._max_degree:
+            yield Candidate(*made, float(gain))
+
+    def _price_pairs(self, engine: Engine, total: float, full: bool) -> Iterator[Candidate]:
+        """Return the best rule of each of the pairs of features that look best on coarse bins."""
+        if full and len(self._pairs) > N_HOT and not self._exhaustive:
+            scores = [best[:, 0] for _, best, _ in self._score_pairs(engine, total, coarse=True)]
+            order = np.argsort(-np.concatenate(scores), kind="stable")[:N_HOT]
+            self._hot = self._pairs[np.sort(order)]
+        for part, best, where in self._score_pairs(engine, total, coarse=False):
+            for t, kind in np.argwhere(best > 0.0).tolist():
+                conditions = self._pair_conditions(part[t].tolist(), kind, where[t, kind])
+                yield from self._make(conditions, best[t, kind])
+
+    def _score_pairs(
+        self, engine: Engine, total: float, *, coarse: bool
+    ) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
+        """Score all pairs on coarse bins, or the chosen ones on fine bins."""
+        table = self._coarse if coarse else self.table
+        deep = self._exhaustive and self._max_degree > 2 and not coarse
+        for part in _batches(self._pairs if coarse else self._hot, table.n_bins):
+            histograms = engine.joint_histograms(part, VECTORS, coarse=coarse)
+            best = np.zeros((len(part), 3))
+            where = np.zeros((len(part), 3, 3), INDEX_DTYPE)
+            score_tuples(
+                engine,
+                kernels.gain_pairs,
+                histograms,
+                table,
+                (total, self._ridge, deep),
+                best,
+                where,
+            )
+            yield part, best, where
+
+    def _pair_conditions(
+        self, pair: list[int], kind: int, where: IntArray
+    ) -> list[tuple[int, int]]:
+        f, g = pair if kind < 2 else pair[::-1]
+        c, a, b = where.tolist()
+        if kind == 0:
+            return [(f, self.table.masks[c]), (g, self.table.coded_mask(g, a))]
+        return [(f, self.table.masks[c]), (g, self.table.second_degree_mask(g, a, b))]
+
+    def _price_triples(
+        self, engine: Engine, total: float, n_rules: int, limits: Limits
+    ) -> Iterator[Candidate]:
+        table = self.table
+        for part in _batches(_tuples(table.splitting[:, 0].tolist(), 3), table.n_bins):
+            if limits.over():
+                return
+            histograms = engine.joint_histograms(part, VECTORS)
+            best, where = np.empty(len(part)), np.zeros((len(part), 3), INDEX_DTYPE)
+            score_tuples(
+                engine, kernels.gain_triples, histograms, table, (total, self._ridge), best, where
+            )
+            for t in np.argsort(-best, kind="stable")[:n_rules].tolist():
+                f, g, h = part[t].tolist()
+                c, d, code = where[t].tolist()
+                masks = table.masks[c], table.masks[d], table.coded_mask(h, code)
+                if best[t] > 0.0:
+                    yield from self._make(list(zip((f, g, h), masks, strict=True)), best[t])
+
+    def _extend(
+        self, engine: Engine, candidates: list[Candidate], noise: float, total: float
+    ) -> list[Candidate]:
+        """Return the best extensions of candidates that are worth more than what they extend."""
+        bases = [one for one in candidates if one.degree < self._max_degree]
+        if not bases:
+            return []
+        wanted = np.ones((len(bases), len(self.table.n_bins)), np.bool_)
+        histograms = engine.histograms_within([one.rule for one in bases], VECTORS, wanted)
+        longer = self._best_within([one.rule for one in bases], histograms, total)
+        return [
+            new
+            for old, new in zip(bases, longer, strict=True)
+            if new is not None
+            and self.worth(new.gain, new.degree, noise) > self.worth(old.gain, old.degree, noise)
+        ]
+
+    def _best_within(
+        self, bases: Sequence[BinRule], histograms: FloatArray, total: float
+    ) -> list[Candidate | None]:
+        """Return the best rule that adds one condition to each base."""
+        table = self.table
+        starts = np.concatenate([[0], np.cumsum(table.n_bins)])
+        best = np.empty((len(bases), len(table.n_bins)))
+        where = np.zeros(best.shape, INDEX_DTYPE)
+        kernels.gain_lines(
+            histograms, starts, table.n_bins, table.top, total, self._ridge, best, where
+        )
+        features = np.argmax(best, axis=1)
+        rows = np.arange(len(bases))
+        chosen = zip(
+            bases,
+            features.tolist(),
+            where[rows, features].tolist(),
+            best[rows, features].tolist(),
+            strict=True,
+        )
+        return [
+            next(self._make([*base, (f, table.coded_mask(f, code))], gain), None)
+            for base, f, code, gain in chosen
+        ]
+
+    # --- rules of the model
+
+    def replacements(
+        self, engine: Engine, coefficients: FloatArray, noise: float, price: float
+    ) -> list[Candidate]:
+        """Return for each rule of the model a neighbour that would serve better in its place.
+
+        A neighbour has one condition more, one less, or one at another threshold or level. All are
+        judged at the model without the one rule, by its quadratic approximation.
+
+        Parameters
+        ----------
+        engine : Engine, standing at the model
+        coefficients : (n_rules,) float64
+        noise : float, see `worth`
+        price : float, of a unit of complexity, in the unit of gains
+        """
+        total = engine.hessian_sum()
+        rules = list(zip(engine.rules, engine.degrees, coefficients.tolist(), strict=True))
+        size = max(1, MAX_CELLS // (16 * int(self.table.n_bins.sum())))
+        chosen: dict[BinRule, Candidate] = {}
+        for first in range(0, len(rules), size):
+            part = rules[first : first + size]
+            for new in self._replace_part(engine, part, total, noise, price):
+                chosen.setdefault(new.rule, new)
+        held = set(engine.rules)
+        return [new for rule, new in chosen.items() if rule not in held]
+
+    def _replace_part(
+        self,
+        engine: Engine,
+        part: list[tuple[BinRule, int, float]],
+        total: float,
+        noise: float,
+        price: float,
+    ) -> Iterator[Candidate]:
+        neighbours = [[rule, *self.shorter(rule)] for rule, _, _ in part]
+        places = {base: k for k, base in enumerate(dict.fromkeys(chain.from_iterable(neighbours)))}
+        wanted = np.zeros((len(places), len(self.table.n_bins)), np.bool_)
+        wanted[:, 0] = True
+        for (rule, _, _), bases in zip(part, neighbours, strict=True):
+            wanted[places[rule]] = True
+            for base in bases:
+                wanted[places[base], [feature for feature, _ in rule]] = True
+        histograms = engine.histograms_within(list(places), VECTORS, wanted)
+        cells = slice(0, int(self.table.n_bins[0]))  # the bins of one feature hold all rows
+        sums = histograms[:, :, cells].sum(axis=2)
+        owners = [k for k, bases in enumerate(neighbours) for _ in bases]
+        bases = [base for one in neighbours for base in one]
+        at = np.array([places[base] for base in bases])
+        mine = np.array([places[part[k][0]] for k in owners])
+        beta = np.array([part[k][2] for k in owners])
+        moved = histograms[at]
+        balance = beta * sums[mine, 1] / total
+        moved[:, 0] += balance[:, None] * moved[:, 1] - beta[:, None] * histograms[mine, 1]
+        unfilled = np.repeat(~wanted[at], self.table.n_bins, axis=1)
+        moved[:, 0][unfilled] = 0.0
+        slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
+        curve = sums[at, 1]
+        own = slope**2 / (curve - curve**2 / total + self._ridge)
+        longer = self._best_within(bases, moved, total)
+
+        def value(candidate: Candidate) -> float:
+            luck = self._luck[candidate.degree] * noise
+            return candidate.gain - luck - price * rule_cost(candidate.degree)
+
+        best: dict[int, Candidate] = {}
+        for k, base, gain, new in zip(owners, bases, own.tolist(), longer, strict=True):
+            same = Candidate(base, self.table.degree(base), gain)
+            for one in (same, new) if base else (new,):
+                if one is not None and (k not in best or value(one) > value(best[k])):
+                    best[k] = one
+        yield from (best[k] for k in range(len(part)) if best[k].rule != part[k][0])
+
+    def shorter(self, rule: BinRule) -> list[BinRule]:
+        """Return the rules that come of leaving out one elementary condition."""
+        out = []
+        for j, (feature, mask) in enumerate(rule):
+            rest = rule[:j] + rule[j + 1 :]
+            for wider in self._wider(feature, mask):
+                made = self.table.make_rule([*rest, (feature, wider)])
+                out.append(() if made is None else made[0])
+        return out
+
+    def _wider(self, feature: int, mask: int) -> list[int]:
+        """Return the conditions on one feature with an elementary condition less; -1 for none."""
+        if self.table.degree([(feature, mask)]) == 1:
+            return [-1]
+        top = int(self.table.top[feature])
+        if top >= 0:
+            low, high = (mask & -mask).bit_length() - 1, mask.bit_length() - 1
+            return [span_mask(0, high), span_mask(low, top)]
+        n_levels = -1 - top
+        return [mask | 1 << b for b in range(n_levels) if not mask >> b & 1]
+
+
+def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:
+    """Return how much more, in units of noise, the best of all rules of a degree has by chance."""
+    log_one = math.log(max(2, n_conditions))
+    luck = [2 * (d * log_one - math.lgamma(d + 1)) for d in range(max_degree + 2)]
+    return [LUCK * max(0.0, value - luck[1]) for value in luck]
+
+
+LUCK = 0.5
+"""Share of the luck of the longer search that is taken off."""
+
+
+def _tuples(features: list[int], order: int) -> IntArray:
+    return np.array(list(combinations(features, order)), INDEX_DTYPE).reshape(-1, order)
+
+
+def _batches(tuples: IntArray, n_bins: IntArray) -> Iterator[IntArray]:
+    largest = int(n_bins.max(initial=1)) ** tuples.shape[1]
+    size = max(1, MAX_CELLS // (2 * largest))
+    yield from (tuples[first : first + size] for first in range(0, len(tuples), size))
+
+
+def score_tuples(
+    engine: Engine,
+    kernel: Callable[..., None],
+    histograms: JointHistograms,
+    table: ConditionTable,
+    extra: tuple[float, ...],
+    best: FloatArray,
+    where: IntArray,
+) -> None:
+    """Run a kernel over tuples of features, in parts for the engine's threads."""
+    conditions = table.n_bins, table.first, table.lo, table.hi, table.negate, table.top
+
+    def score(part: slice) -> None:
+        starts = histograms.starts[part.start : part.stop + 1]
+        kernel(
+            histograms.values,
+            starts,
+            histograms.tuples[part],
+            *conditions,
+            *extra,
+            best[part],
+            where[part],
+        )
+
+    engine.workers.map(score, parts(engine, len(best)), 16 * histograms.values.size)
+
+
+def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], CodeArray]:
+    """Join neighbouring bins of numbers until there are about `N_COARSE`; levels stay as they are.
+
+    Returns
+    -------
+    features : tuple of FeatureBins
+    lookup : (n_features, MAX_BINS) uint8, the coarse bin of each bin
+    """
+    lookup = np.tile(np.arange(MAX_BINS, dtype=CODE_DTYPE), (len(features), 1))
+    coarse: list[FeatureBins] = []
+    for bins, table in zip(features, lookup, strict=True):
+        if not isinstance(bins, NumberBins) or len(bins.thresholds) < N_COARSE:
+            coarse.append(bins)
+            continue
+        kept = np.linspace(0, len(bins.thresholds), N_COARSE + 1)[1:-1].astype(INDEX_DTYPE) - 1
+        table[: bins.missing_bin] = np.searchsorted(kept, np.arange(bins.missing_bin))
+        table[bins.missing_bin :] = len(kept) + 1
+        seen = {int(table[b]) for b in range(bins.n_bins) if bins.observed >> b & 1}
+        thresholds = tuple(bins.thresholds[k] for k in kept)
+        coarse.append(NumberBins(bins.name, thresholds, sum(1 << b for b in seen)))
+    return tuple(coarse), lookup
+
+
+def _offer(found: dict[BinRule, Candidate], candidates: Iterable[Candidate]) -> None:
+    """Keep the candidate with the largest gain of each rule."""
+    for one in candidates:
+        if one.rule not in found or one.gain > found[one.rule].gain:
+            found[one.rule] = one

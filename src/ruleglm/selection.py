@@ -1,0 +1,241 @@
+"""Cross-validation of a path: every fold bins, searches and fits its training rows by itself."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ruleglm import kernels
+from ruleglm.adaptive import prepare_auto
+from ruleglm.dtypes import FloatArray, IntArray
+from ruleglm.engines.local import evaluate
+from ruleglm.families import Family
+from ruleglm.fitting import PathModel, fit_path
+from ruleglm.frames import Table
+from ruleglm.parallel import THREAD_WORK, Workers
+from ruleglm.path import TradeoffPath
+from ruleglm.pricing import Limits, Penalty
+from ruleglm.training import FitSettings, RawRows, TrainingRows, Units
+
+Split = tuple[IntArray, IntArray]
+"""Numbers of the training and of the validation rows."""
+
+Advance = Callable[[], None]
+
+HeldOutScore = Callable[[PathModel, int, Units, IntArray], float]
+"""Scores a variant of a fold's model on the validation rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be fitted and compared.
+
+    Attributes
+    ----------
+    raw : RawRows
+    family : Family
+    settings : tuple of FitSettings, one for each ratio of the lambdas
+    n_lambdas : int, penalties of a path
+    splits : tuple of Split
+    score : HeldOutScore, or None for the mean loss
+    """
+
+    raw: RawRows
+    family: Family
+    settings: tuple[FitSettings, ...]
+    n_lambdas: int
+    splits: tuple[Split, ...]
+    score: HeldOutScore | None
+
+
+def validate_path(plan: Plan, limits: Limits, verbose: bool) -> tuple[TradeoffPath, bool]:
+    """Fit the path of all rows and the same path in every fold.
+
+    Returns
+    -------
+    path : TradeoffPath, nothing chosen
+    ended : bool, whether the time was up before all was done
+    """
+    n_threads, n_folds = plan.settings[0].n_threads, len(plan.splits)
+    n_waves = math.ceil(n_folds / n_threads)
+    with progress(verbose) as begin:
+        rows = prepare_auto(plan.raw, plan.family, plan.settings[0], limits)
+        advance = begin("path", plan.n_lambdas * len(plan.settings))
+        share = Limits.after(limits.seconds_left() / (1 + n_waves))
+        paths, ended = fit_all(rows, plan, [plan.n_lambdas] * len(plan.settings), share, advance)
+        advance = begin("folds", n_folds * sum(map(len, paths)))
+
+        def run(fold: int) -> tuple[FloatArray, bool]:
+            left = math.ceil((n_folds - fold) / n_threads)
+            share = Limits.after(limits.seconds_left() / left)
+            return score_fold(plan, plan.splits[fold], paths, rows.units, share, advance)
+
+        answers = Workers(n_threads).map(run, range(n_folds), THREAD_WORK)
+    scores = np.array([scores for scores, _ in answers])
+    models = tuple(chain.from_iterable(paths))
+    kind, scored = plan.settings[0].kind, plan.score is not None
+    path = TradeoffPath(models, kind, rows.units, scores, greater_is_better=scored)
+    return path, ended or any(late for _, late in answers)
+
+
+def fit_all(
+    rows: TrainingRows,
+    plan: Plan,
+    penalties: Sequence[Sequence[Penalty] | int],
+    limits: Limits,
+    advance: Advance,
+) -> tuple[list[list[PathModel]], bool]:
+    """Return the path of each ratio of the lambdas, and whether the time was up.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+    plan : Plan
+    penalties : for each ratio of the lambdas its penalties, or their number
+    limits : Limits, of which each path has an equal share
+    advance : Advance, called after each model
+    """
+    paths: list[list[PathModel]] = []
+    ended = False
+    for place, (settings, grid) in enumerate(zip(plan.settings, penalties, strict=True)):
+        share = Limits.after(limits.seconds_left() / (len(penalties) - place))
+        paths.append([])
+        for model in fit_path(rows, settings, grid, share):
+            paths[-1].append(model)
+            advance()
+            if model.solution.ending == "interrupted":
+                raise KeyboardInterrupt
+        ended |= share.over()
+    return paths, ended
+
+
+def score_fold(
+    plan: Plan,
+    split: Split,
+    paths: Sequence[Sequence[PathModel]],
+    units: Units,
+    limits: Limits,
+    advance: Advance,
+) -> tuple[FloatArray, bool]:
+    """Fit a path to a fold's training rows and score it on the others.
+
+    Parameters
+    ----------
+    plan : Plan
+    split : Split
+    paths : for each ratio of the lambdas the models of all rows
+    units : Units, of all rows; losses are in their unit
+    limits : Limits
+    advance : Advance
+
+    Returns
+    -------
+    scores : (n_models, n_variants) float64, nan for models that were not reached
+    ended : bool, whether the time was up
+    """
+    train, valid = split
+    fold = replace(plan, settings=tuple(replace(each, n_threads=1) for each in plan.settings))
+    rows = prepare_auto(plan.raw.take(train), plan.family, fold.settings[0], limits)
+    grids = [[Penalty(model.strength, model.lambda_1) for model in path] for path in paths]
+    fitted, ended = fit_all(rows, fold, grids, limits, advance)
+    found = list(chain.from_iterable(fitted))
+    if plan.score is None:
+        scale = (rows.units.unit / units.unit) ** 2 if plan.family.constant_hessian else 1.0
+        values = scale * held_out_losses(plan.raw.take(valid), rows.units, found)
+    else:
+        n_variants = len(found[0].coefs)
+        values = np.array(
+            [
+                [plan.score(model, variant, rows.units, valid) for variant in range(n_variants)]
+                for model in found
+            ]
+        )
+    places = align(list(chain.from_iterable(paths)), found, plan.settings[0].kind, ended)
+    return np.where(places[:, None] < 0, np.nan, values[places]), ended
+
+
+def align(
+    models: Sequence[PathModel], found: Sequence[PathModel], kind: str, ended: bool
+) -> IntArray:
+    """Return for each model of the path the place of the fold's model that stands for it.
+
+    For "l1" that is the one of the same penalty; for "l0" the best that is not more complex. -1
+    where the fold did not get that far.
+    """
+    if kind == "l1":
+        known = {(model.strength, model.lambda_1): place for place, model in enumerate(found)}
+        return np.array([known.get((model.strength, model.lambda_1), -1) for model in models])
+    sizes = np.array([model.complexity for model in found])
+    losses = np.array([model.losses.min() for model in found])
+    best = [
+        int(np.where(sizes <= model.complexity + 1e-9, losses, np.inf).argmin()) for model in models
+    ]
+    reached = [not ended or model.complexity <= sizes.max() + 1e-9 for model in models]
+    return np.where(reached, best, -1)
+
+
+def held_out_losses(raw: RawRows, units: Units, models: Sequence[PathModel]) -> FloatArray:
+    """Return the mean loss of every variant of every model, shape (n_models, n_variants).
+
+    All rules of the models are evaluated once, on the codes of the rows.
+    """
+    table = Table(tuple(raw.scan.columns))
+    rules = sorted({rule for model in models for rule in model.rules})
+    columns = evaluate(units.binning.encode(table), rules)
+    lines = np.array([term.column(table) for term in units.terms]).reshape(-1, table.n_rows)
+    place = {rule: k for k, rule in enumerate(rules)}
+    y = (raw.y - units.shift) / units.unit
+    offset = np.zeros(table.n_rows) if raw.offset is None else raw.offset / units.unit
+    out = np.empty((len(models), len(models[0].coefs)))
+    for model, losses in zip(models, out, strict=True):
+        mine = columns[[place[rule] for rule in model.rules]]
+        first = 1 + len(model.linear)
+        for variant, coef in enumerate(model.coefs):
+            eta = offset + coef[0] + coef[1:first] @ lines[list(model.linear)]
+            kernels.add_columns(mine, np.ascontiguousarray(coef[first:]), 0, len(eta), eta)
+            with np.errstate(over="ignore"):
+                losses[variant] = np.average(units.family.loss(y, eta), weights=raw.weights)
+    return out
+
+
+def keep_counted(splits: Sequence[Split], weights: FloatArray | None) -> tuple[Split, ...]:
+    """Leave out the rows of weight 0, and folds in which none is left to score."""
+    if weights is not None:
+        splits = [(train[weights[train] > 0], valid[weights[valid] > 0]) for train, valid in splits]
+    kept = tuple((train, valid) for train, valid in splits if len(valid))
+    if not kept or not all(len(train) for train, _ in kept):
+        raise ValueError(
+            "`cv` gives no fold with rows of positive weight on both sides; use other folds"
+        )
+    return kept
+
+
+def choose(path: TradeoffPath, select: str | dict[str, Any]) -> int:
+    """Return the position of the model that ``select`` asks for."""
+    if isinstance(select, dict):
+        return path.within(**select)
+    return path.best() if select == "min" else path.simplest_near_best()
+
+
+@contextmanager
+def progress(verbose: bool) -> Iterator[Callable[[str, int], Advance]]:
+    """Show bars on standard error if asked to; gives what begins a bar of a name and a length."""
+    if not verbose:
+        yield lambda *_: lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bars:
+
+        def begin(name: str, total: int) -> Advance:
+            for task in bars.task_ids:
+                bars.update(task, total=max(1, int(bars.tasks[task].completed)))
+            task = bars.add_task(name, total=total)
+            return lambda: bars.advance(task)
+
+        yield begin

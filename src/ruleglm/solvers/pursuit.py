@@ -1,0 +1,328 @@
+"""Pursuit: the loop that pays for complexity directly (design, section 6).
+
+Each round adds the rules with the largest gain per unit of complexity and refits all coefficients;
+now and then every rule is tried against its neighbours and swapped where that helps, and what no
+longer pays is deleted. Nothing depends on where the path is to end, so that a shorter path is the
+beginning of a longer one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.engines.base import Engine
+from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
+from ruleglm.pricing.problem import Limits
+from ruleglm.solvers.master import minimise
+from ruleglm.solvers.stepwise import Stepwise
+
+GROWTH = 0.15
+"""Share of the model's terms that one round may add."""
+
+N_CANDIDATES = 24
+"""Rules outside the model that a round looks at."""
+
+GOOD = 0.5
+"""Share of a round's best worth below which rules wait for the next round's search."""
+
+POLISH = 1.2
+"""Factor by which the complexity grows from one polish to the next."""
+
+LOOKAHEAD = 1.1
+"""How far, as a factor, the path goes on beyond a complexity before its best model is final.
+
+Polishing may bring a larger model below that complexity.
+"""
+
+FULL = 1.1
+"""Factor by which the complexity grows from one search of all pairs to the next."""
+
+KEEP = 0.5
+"""Share of the price of its complexity that a term has to earn to stay."""
+
+WORTHWHILE = 0.05
+"""Share of the price of a unit of complexity that a swap has to earn."""
+
+ACCURACY = 0.01
+"""Share of a round's gain to which coefficients are fitted."""
+
+LEAST_GAIN = 1e-10
+"""Gain per unit of complexity, relative to the null loss, at which there is nothing left."""
+
+
+@dataclass(frozen=True, eq=False)
+class PursuitModel:
+    """A model of the path.
+
+    Attributes
+    ----------
+    rules, degrees : its rules
+    linear : positions of its linear terms
+    coef : (1 + n_linear + n_rules,) float64, at the ridge of the search
+    loss : float, mean loss
+    objective : float, mean loss plus ridge
+    price : float, decrease of the mean loss per unit of complexity of the step that made it
+    """
+
+    rules: tuple[BinRule, ...]
+    degrees: tuple[int, ...]
+    linear: tuple[int, ...]
+    coef: FloatArray
+    loss: float
+    objective: float
+    price: float
+
+    @property
+    def complexity(self) -> float:
+        """1 for each term, and 0.2 for each condition of a rule."""
+        return sum(map(rule_cost, self.degrees)) + len(self.linear)
+
+
+def run_pursuit(
+    engine: Engine,
+    pricer: GainPricer,
+    limits: Limits,
+    *,
+    max_complexity: float,
+    price: float = 0.0,
+    ridge: float,
+    mass: float,
+    report: Callable[[float], None] | None = None,
+) -> list[PursuitModel]:
+    """Follow the path from the empty model to the largest within the limits.
+
+    Parameters
+    ----------
+    engine : Engine, without rules
+    pricer : GainPricer
+    limits : Limits, at which the path so far is returned, as at a keyboard interrupt
+    max_complexity : float, of the largest model
+    price : float, the least decrease of the mean loss for a unit of complexity
+    ridge : float, on the mean loss
+    mass : float, the number of rows, or the sum of their weights
+    report : called with the complexity after each round
+    """
+    walk = Walk(engine, pricer, ridge, mass)
+    seen = [walk.record(0.0)]
+    reached = 0.0
+    try:
+        while reached <= LOOKAHEAD * max_complexity and not limits.over():
+            gain = walk.grow(limits)
+            if gain is None or 0.5 * gain < max(price, LEAST_GAIN * seen[0].loss):
+                break
+            if walk.due("polish", POLISH):
+                walk.polish(gain)
+            model = walk.record(0.5 * gain)
+            reached = max(reached, model.complexity)
+            if reached <= LOOKAHEAD * model.complexity:
+                seen.append(model)
+            if report is not None:
+                report(model.complexity)
+    except KeyboardInterrupt:
+        pass
+    return [model for model in efficient(seen) if model.complexity <= max_complexity + 1e-9]
+
+
+def efficient(models: Sequence[PursuitModel]) -> list[PursuitModel]:
+    """Return the models that no other one with at most their complexity equals, simplest first."""
+    kept: list[PursuitModel] = []
+    for model in sorted(models, key=lambda one: (one.complexity, one.objective)):
+        if not kept or model.objective < kept[-1].objective:
+            kept.append(model)
+    return kept
+
+
+class Walk:
+    """Where a pursuit stands: the engine's columns, their coefficients, the linear terms in use."""
+
+    def __init__(self, engine: Engine, pricer: GainPricer, ridge: float, mass: float) -> None:
+        self.engine = engine
+        self.pricer = pricer
+        self.ridge = ridge
+        self.mass = mass
+        self.lines = np.zeros(engine.n_linear, np.bool_)
+        self.coef = np.zeros(1 + engine.n_linear)
+        self.coef[0] = engine.null_intercept()
+        self.loss = engine.set_coefficients(self.coef)
+        self._done: dict[str, float] = {}
+
+    def due(self, work: str, factor: float) -> bool:
+        """Tell whether the complexity has grown by ``factor`` since ``work`` was last done."""
+        complexity = self.complexity()
+        if complexity < factor * self._done.get(work, 0.0):
+            return False
+        self._done[work] = complexity
+        return True
+
+    def complexity(self) -> float:
+        """Return the complexity of the model."""
+        return float(self.costs()[self.members()].sum())
+
+    def members(self) -> BoolArray:
+        """Return which of the engine's columns are in the model."""
+        rules = np.ones(len(self.coef) - 1 - len(self.lines), np.bool_)
+        return np.concatenate([[True], self.lines, rules])
+
+    def costs(self) -> FloatArray:
+        """Return what each of the engine's columns adds to the complexity."""
+        rules = [rule_cost(degree) for degree in self.engine.degrees]
+        return np.array([0.0] + [1.0] * len(self.lines) + rules)
+
+    def noise(self) -> float:
+        """Return the gain that a rule without effect is expected to have."""
+        return self.engine.dispersion() / self.mass
+
+    def luck(self) -> FloatArray:
+        """Return the gain of each column that is put down to the length of the search."""
+        lines = [0.0] * (1 + len(self.lines))
+        rules = [self.pricer.luck(degree) for degree in self.engine.degrees]
+        return self.noise() * np.array(lines + rules)
+
+    # --- moves
+
+    def grow(self, limits: Limits) -> float | None:
+        """Add the best candidates; return the best gain per unit of complexity, None if no gain."""
+        full = self.due("search", FULL)
+        found = self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
+        table = self.offer(found)
+        costs, luck = self.costs(), self.luck()
+        n_terms = int(table.member.sum()) - 1
+        best, n_added = None, 0
+        for _ in range(max(1, round(GROWTH * n_terms))):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worth = (table.additions() - luck) / costs
+            worth[table.member] = 0.0
+            k = int(np.argmax(worth))
+            if worth[k] <= 0.0 or (best is not None and worth[k] < GOOD * best):
+                break
+            best = worth[k] if best is None else best
+            table.toggle(k)
+            n_added += 1
+        if best is not None:
+            self.delete(table, KEEP * best, n_added - 1)
+        self.settle(table, 0.0 if best is None else ACCURACY * best)
+        return None if best is None else float(best)
+
+    def polish(self, price: float) -> int:
+        """Swap rules for neighbours while that helps; return the number of swaps that stay."""
+        before = self.record(price)
+        objective = self.objective() + 0.5 * price * before.complexity
+        first = 1 + len(self.lines)
+        found = self.pricer.replacements(self.engine, self.coef[first:], self.noise(), price)
+        table = self.offer(found)
+        costs, luck = self.costs(), self.luck()
+        n_swaps = 0
+        while n_swaps < 2 * len(found):
+            gains, inside, outside = table.swaps()
+            values = price * costs + luck
+            gains += values[inside][:, None] - values[outside]
+            gains[0] = -np.inf
+            if gains.size == 0 or gains.max() < WORTHWHILE * price:
+                break
+            i, j = np.unravel_index(np.argmax(gains), gains.shape)
+            table.toggle(int(inside[i]))
+            table.toggle(int(outside[j]))
+            n_swaps += 1
+        self.delete(table, KEEP * price, len(costs))
+        self.settle(table, ACCURACY * price)
+        after = self.objective() + 0.5 * price * self.complexity()
+        if after > objective:
+            self.restore(before)
+            return 0
+        return n_swaps
+
+    def delete(self, table: Stepwise, price: float, most: int) -> None:
+        """Take out terms, at most so many, that do not earn ``price`` for a unit of complexity."""
+        costs, luck = self.costs(), self.luck()
+        for _ in range(most):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worth = (table.deletions() - luck) / costs
+            worth[0] = np.inf
+            k = int(np.argmin(worth))
+            if worth[k] >= price:
+                return
+            table.toggle(k)
+
+    # --- between the rows and the algebra
+
+    def offer(self, candidates: list[Candidate]) -> Stepwise:
+        """Put candidates beside the model's columns."""
+        engine = self.engine
+        members = self.members()
+        n_new = engine.add_rules(
+            [one.rule for one in candidates], [one.degree for one in candidates]
+        )
+        members = np.concatenate([members, np.zeros(n_new, np.bool_)])
+        self.coef = np.concatenate([self.coef, np.zeros(n_new)])
+        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members)
+
+    def settle(self, table: Stepwise, tol: float) -> None:
+        """Keep the columns of the model, and fit their coefficients."""
+        engine, first = self.engine, 1 + len(self.lines)
+        self.lines = table.member[1:first].copy()
+        kept = np.flatnonzero(table.member[first:])
+        gone = ~table.member & (self.coef != 0.0)
+        every = np.concatenate([np.arange(first), first + kept])
+        if gone.any():
+            start = np.where(table.member, self.coef, 0.0)
+            engine.propose(start - self.coef)
+            engine.accept(1.0)
+            self.coef = start
+        self.coef = self.coef[every]
+        engine.keep_rules(kept.tolist())
+        self.refit(tol)
+
+    def refit(self, tol: float) -> None:
+        """Fit the coefficients of the model's columns."""
+        members, ridge = self.members(), self._ridges()
+
+        def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
+            inside = np.flatnonzero(members)
+            matrix = gram[np.ix_(inside, inside)] + np.diag(ridge[inside])
+            target = coef.copy()
+            target[inside] -= linalg.solve(matrix, (score + ridge * coef)[inside], assume_a="pos")
+            return target
+
+        def price(coef: FloatArray) -> float:
+            return 0.5 * float(ridge @ coef**2)
+
+        state = minimise(self.engine, self.coef, max(tol, 1e-12), model, price)
+        self.coef = state.coef
+        self.loss = state.objective - price(state.coef)
+
+    def objective(self) -> float:
+        """Return the mean loss plus the ridge."""
+        return self.loss + 0.5 * float(self._ridges() @ self.coef**2)
+
+    def _ridges(self) -> FloatArray:
+        ridge = np.full(len(self.coef), self.ridge)
+        ridge[0] = 0.0
+        return ridge
+
+    def record(self, price: float) -> PursuitModel:
+        """Return the model as it stands."""
+        engine = self.engine
+        return PursuitModel(
+            tuple(engine.rules),
+            tuple(engine.degrees),
+            tuple(np.flatnonzero(self.lines).tolist()),
+            self.coef[self.members()],
+            self.loss,
+            self.objective(),
+            price,
+        )
+
+    def restore(self, model: PursuitModel) -> None:
+        """Go back to a model."""
+        engine, first = self.engine, 1 + len(self.lines)
+        engine.keep_rules([])
+        engine.add_rules(model.rules, model.degrees)
+        self.lines = np.zeros(len(self.lines), np.bool_)
+        self.lines[list(model.linear)] = True
+        self.coef = np.zeros(first + len(model.rules))
+        self.coef[self.members()] = model.coef
+        self.loss = engine.set_coefficients(self.coef)

@@ -1,0 +1,98 @@
+"""Stepwise moves over columns whose Gram matrix is known: additions, deletions and swaps.
+
+At a point, loss and ridge are about ``beta' S beta / 2 - c' beta``. The sweep operator keeps the
+minimum over the columns of the model, and what each other column would add to it, up to date from
+move to move, without a look at the rows.
+"""
+
+import numpy as np
+from scipy import linalg
+
+from ruleglm.dtypes import BoolArray, FloatArray, IntArray
+
+COLLINEAR = 1e-7
+"""Share of a column's own variance below which the others explain it."""
+
+
+class Stepwise:
+    """The quadratic model over all columns, of which some are in the model.
+
+    Parameters
+    ----------
+    gram : (n, n) float64, second derivatives of the mean loss
+    score : (n,) float64, first derivatives at ``coef``
+    coef : (n,) float64
+    ridge : (n,) float64
+    member : (n,) bool, the columns of the model
+
+    Attributes
+    ----------
+    member : (n,) bool
+    """
+
+    def __init__(
+        self,
+        gram: FloatArray,
+        score: FloatArray,
+        coef: FloatArray,
+        ridge: FloatArray,
+        member: BoolArray,
+    ) -> None:
+        n = len(coef)
+        self.member = member.copy()
+        matrix = gram + np.diag(ridge)
+        right = gram @ coef - score
+        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+        factor = linalg.cho_factor(matrix[np.ix_(inside, inside)])
+        inverse = linalg.cho_solve(factor, np.eye(len(inside)))
+        across = matrix[np.ix_(inside, outside)]
+        explained = inverse @ across
+        self._own = np.diagonal(matrix).copy()
+        self._table = table = np.empty((n, n + 1))
+        table[np.ix_(inside, inside)] = -inverse
+        table[np.ix_(inside, outside)] = explained
+        table[np.ix_(outside, inside)] = explained.T
+        table[np.ix_(outside, outside)] = matrix[np.ix_(outside, outside)] - across.T @ explained
+        table[inside, n] = inverse @ right[inside]
+        table[outside, n] = right[outside] - across.T @ table[inside, n]
+
+    @property
+    def coef(self) -> FloatArray:
+        """The coefficients at the minimum, 0 outside the model."""
+        return np.where(self.member, self._table[:, -1], 0.0)
+
+    def toggle(self, column: int) -> None:
+        """Take a column into the model, or out of it."""
+        table = self._table
+        line = table[column].copy()
+        pivot = line[column]
+        table -= np.outer(line[:-1] / pivot, line)
+        table[column] = line / abs(pivot)
+        table[:, column] = line[:-1] / abs(pivot)
+        table[column, column] = -1.0 / pivot
+        self.member[column] = not self.member[column]
+
+    def additions(self) -> FloatArray:
+        """Return twice the decrease that each column outside would bring, 0 inside."""
+        size = np.diagonal(self._table)
+        free = ~self.member & (size > COLLINEAR * self._own)
+        return np.where(free, self._table[:, -1] ** 2 / np.where(free, size, 1.0), 0.0)
+
+    def deletions(self) -> FloatArray:
+        """Return twice the increase that the loss of each column would bring, infinity outside."""
+        size = -np.diagonal(self._table)
+        inside = self.member & (size > 0.0)
+        return np.where(inside, self._table[:, -1] ** 2 / np.where(inside, size, 1.0), np.inf)
+
+    def swaps(self) -> tuple[FloatArray, IntArray, IntArray]:
+        """Return twice the decrease of each swap, by columns inside (rows) and outside."""
+        inside, outside = np.flatnonzero(self.member), np.flatnonzero(~self.member)
+        table = self._table
+        size = -table[inside, inside]
+        beta = table[inside, -1]
+        across = table[np.ix_(inside, outside)]
+        left = table[outside, -1] + across * (beta / size)[:, None]
+        room = table[outside, outside] + across**2 / size[:, None]
+        free = room > COLLINEAR * self._own[outside]
+        gains = np.where(free, left**2 / np.where(free, room, 1.0), 0.0)
+        return gains - (beta**2 / size)[:, None], inside, outside

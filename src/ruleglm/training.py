@@ -1,0 +1,231 @@
+"""From a table to the rows of a fit: what is kept of the data, and the way back to its units.
+
+Columns are read one at a time, coded and let go, so that codes, target, weights, offset and linear
+terms are all that is in memory while the rules are learned.
+
+A gaussian target is centred and divided by its standard deviation inside the fit, so that a lambda
+means the same on every data set; the ensemble that comes out is in the target's own unit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ruleglm.binning import Binning, BinRule, bin_rows
+from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
+from ruleglm.engines import LocalEngine
+from ruleglm.ensemble import RuleEnsemble
+from ruleglm.families import Family
+from ruleglm.frames import TableScan
+from ruleglm.linear import LinearColumns, ScaledTerm
+from ruleglm.pricing import Penalty
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a fit needs to know besides the data; the estimators document each.
+
+    Paths take of ``penalty`` only the ratio ``lambda_1 / lambda_0``; ``bins`` is None for bins that
+    refine themselves.
+    """
+
+    kind: str
+    penalty: Penalty
+    max_complexity: float | None
+    max_rules: int | None
+    price: float | None
+    max_degree: int | None
+    pricing: str
+    pricing_options: Mapping[str, Any] | None
+    linear_terms: bool
+    bins: int | None
+    thresholds: Mapping[str, Sequence[float]] | None
+    min_level_share: float
+    tol: float
+    max_rounds: int
+    n_threads: int
+    path: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """The rows as they came, checked and not yet coded.
+
+    Attributes
+    ----------
+    scan : TableScan
+    y : (n_rows,) float64, valid for the family
+    weights : (n_rows,) float64, or None for equal weights
+    offset : (n_rows,) float64 or None
+    """
+
+    scan: TableScan
+    y: FloatArray
+    weights: FloatArray | None
+    offset: FloatArray | None
+
+    def take(self, rows: IntArray | BoolArray) -> "RawRows":
+        """Return the rows of a mask or of an index, in that order."""
+        return RawRows(
+            self.scan.take(rows),
+            self.y[rows],
+            None if self.weights is None else self.weights[rows],
+            None if self.offset is None else self.offset[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What takes a model of the fit to the data's own names and units.
+
+    Attributes
+    ----------
+    binning : Binning
+    terms : tuple of ScaledTerm, the linear terms
+    family : Family
+    shift, unit : float
+        The fit sees the target less ``shift`` and divided by ``unit``.
+    """
+
+    binning: Binning
+    terms: tuple[ScaledTerm, ...]
+    family: Family
+    shift: float
+    unit: float
+
+    def translate(
+        self,
+        rules: Sequence[BinRule],
+        linear: Sequence[int],
+        coef: FloatArray,
+        supports: FloatArray,
+    ) -> "Translation":
+        """Say a model in the data's own names and units, its rules sorted by importance.
+
+        Parameters
+        ----------
+        rules : sequence of BinRule
+        linear : sequence of int, positions of the model's linear terms
+        coef : (1 + n_linear + n_rules,) float64, on the scale of the fit
+        supports : (n_rules,) float64
+        """
+        terms = [self.terms[k] for k in linear]
+        slopes = self.unit * coef[1 : 1 + len(terms)] * [term.scale for term in terms]
+        steps = self.unit * coef[1 + len(terms) :]
+        importances = np.abs(steps) * np.sqrt(supports * (1 - supports))
+        order = sorted(range(len(steps)), key=lambda k: (-importances[k], rules[k]))
+        centers = np.array([term.center for term in terms])
+        ensemble = RuleEnsemble(
+            intercept=self.shift + self.unit * coef[0] - float(slopes @ centers),
+            rules=tuple(self.binning.to_rule(rules[k]) for k in order),
+            coefficients=steps[order],
+            linear_terms=tuple(term.term for term in terms),
+            linear_coefficients=slopes,
+            family=self.family,
+            names=self.binning.names,
+            kinds=self.binning.kinds,
+            orders=self.binning.orders,
+        )
+        spreads = np.abs(slopes) * [term.sd for term in terms]
+        return Translation(
+            ensemble,
+            np.concatenate([np.ones(len(terms)), supports[order]]),
+            np.concatenate([spreads, importances[order]]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """An ensemble and what the training rows say of its terms.
+
+    Attributes
+    ----------
+    ensemble : RuleEnsemble, its rules sorted by importance
+    supports : (n_linear_terms + n_rules,) float64, share of the rows where a term is at work
+    importances : (n_linear_terms + n_rules,) float64
+        ``|coefficient|`` times the standard deviation of the term.
+    """
+
+    ensemble: RuleEnsemble
+    supports: FloatArray
+    importances: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """All that a fit keeps of the data, as the engine wants it.
+
+    Attributes
+    ----------
+    units : Units
+    codes : (n_features, n_rows) uint8
+    y : (n_rows,) float64, on the scale of the fit
+    weights : (n_rows,) float64, summing to 1, or None for equal weights
+    offset : (n_rows,) float64, on the scale of the fit, or None
+    linear : (n_linear_terms, n_rows) float64 or None, the values of the linear terms
+    size : float, the sum of the weights as they were given: the rows that the data stand for
+    """
+
+    units: Units
+    codes: CodeArray
+    y: FloatArray
+    weights: FloatArray | None
+    offset: FloatArray | None
+    linear: FloatArray | None
+    size: float
+
+    def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> LocalEngine:
+        """Return an engine over these rows, with all linear terms or those at some positions."""
+        columns = self.linear
+        if columns is not None and linear is not None:
+            columns = columns[list(linear)]
+        return LocalEngine(
+            self.codes,
+            self.units.binning.n_bins,
+            self.y,
+            self.units.family,
+            weights=self.weights,
+            offset=self.offset,
+            linear=columns,
+            n_threads=n_threads,
+        )
+
+
+def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> TrainingRows:
+    """Code the rows, reading each column once; nothing that comes out refers to the table.
+
+    Rows of weight 0 are left out.
+    """
+    if raw.weights is not None and not raw.weights.all():
+        raw = raw.take(raw.weights > 0)
+    weights, y, offset = raw.weights, raw.y, raw.offset
+    shares = None if weights is None else weights / weights.sum()
+    lines = LinearColumns(raw.scan.n_rows, shares) if settings.linear_terms else None
+    binning, codes = bin_rows(
+        raw.scan,
+        bins=32 if settings.bins is None else settings.bins,
+        thresholds=settings.thresholds,
+        sample_weight=weights,
+        min_level_share=settings.min_level_share,
+        visit=None if lines is None else lines.add,
+    )
+    shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
+    terms = () if lines is None else tuple(lines.terms)
+    return TrainingRows(
+        Units(binning, terms, family, shift, unit),
+        codes,
+        y if unit == 1.0 and shift == 0.0 else (y - shift) / unit,
+        shares,
+        offset if offset is None or unit == 1.0 else offset / unit,
+        None if lines is None else lines.values,
+        float(len(y) if weights is None else weights.sum()),
+    )
+
+
+def target_scale(y: FloatArray, shares: FloatArray | None) -> tuple[float, float]:
+    """Return the weighted mean and standard deviation of the target (1 if it does not vary)."""
+    mean = float(np.average(y, weights=shares))
+    sd = float(np.sqrt(np.average((y - mean) ** 2, weights=shares)))
+    return mean, sd if sd > 1e-12 * max(1e-300, float(np.abs(y).max())) else 1.0
