@@ -34,6 +34,12 @@ class Fold:
             return float((errors**2).mean())
         return float(r2_score(self.y_test, model.predict(self.X_test)))
 
+    def skill(self, score):
+        """Return what share of the variance a score explains."""
+        if self.task == REGRESSION:
+            return score
+        return 1.0 - score / float(((self.y_test - self.y_train.mean()) ** 2).mean())
+
 
 def read_folds(folder, name, n_folds):
     """Yield the folds of a data set, shuffled with a fixed seed; classes keep their shares."""

@@ -206,6 +206,7 @@ def test_many_pairs_of_many_bins_are_ranked_on_coarse_ones(name):
     engine, table = random_engine(1, name, bins=number_rows(1, 8))
     assert len(table.splitting) * 7 // 2 > N_HOT
     pricer = GainPricer(table, 3, 0.02)
+    pricer.prepare(engine)
     noise = engine.dispersion() / engine.n_rows
     found = pricer.price(engine, noise, ALL, NO_LIMITS, full=True)
     check_candidates(found, engine, table, pricer, noise, 3, 0.02)
@@ -312,14 +313,15 @@ def stand_at_rules(engine, table, rng, n_rules, max_degree):
 
 
 def neighbours(table, rule, max_degree):
-    """All rules with one elementary condition more, less or changed."""
+    """All rules with one elementary condition more, less, or changed on the rule's own features."""
     conditions = list(zip(table.feature.tolist(), table.masks, strict=True))
     found = set()
     for base in [rule, *one_less(table, rule)]:
         found.add(base)
-        for condition in conditions:
-            made = table.make_rule([*base, condition])
-            if made is not None and made[1] <= max_degree:
+        for feature, mask in conditions:
+            made = table.make_rule([*base, (feature, mask)])
+            mine = base == rule or feature in dict(rule)
+            if mine and made is not None and made[1] <= max_degree:
                 found.add(made[0])
     return found - {(), rule}
 

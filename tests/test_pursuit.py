@@ -16,6 +16,7 @@ from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
 from ruleglm.pricing import ConditionTable, Limits
 from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
+from ruleglm.solvers import pursuit
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.pursuit import PursuitModel, Walk, efficient, run_pursuit
 from tests.reference.binarise import rule_column
@@ -196,17 +197,23 @@ def test_without_time_there_is_the_empty_model_only():
     assert model.complexity == 0.0
 
 
-def test_an_interrupt_returns_the_path_so_far():
-    case, seen = draw_case(0), []
+def test_an_interrupt_returns_the_path_so_far(monkeypatch):
+    case = draw_case(0)
+    whole, grow, calls = case.follow(10.0), Walk.grow, []
 
-    def report(complexity):
-        seen.append(complexity)
-        if len(seen) == 3:
+    def interrupted(walk, limits):
+        calls.append(walk.complexity())
+        if len(calls) == 4:
             raise KeyboardInterrupt
+        return grow(walk, limits)
 
-    cut, whole = case.follow(10.0, report=report), case.follow(10.0)
+    monkeypatch.setattr(Walk, "grow", interrupted)
+    cut = case.follow(10.0)
     assert len(cut) == 4
     assert_same_path(cut, whole[:4])
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        case.follow(10.0, keep_on_interrupt=False)
 
 
 def test_a_target_without_variation_gives_the_empty_model():
@@ -274,6 +281,42 @@ def test_efficient_models_are_those_that_no_other_beats(points):
     assert len(efficient(models)) == len(expected)
 
 
+class ScriptedWalk:
+    """A walk through given models, each a number of linear terms and an objective."""
+
+    def __init__(self, points):
+        self.points, self.k = [(0, 99), *points], 0
+
+    def grow(self, limits):
+        self.k += 1
+        return 1.0 if self.k < len(self.points) else None
+
+    def due(self, work, factor):
+        return False
+
+    def record(self, price):
+        size, objective = self.points[self.k]
+        return PursuitModel((), (), tuple(range(size)), np.zeros(1), 1.0, float(objective), price)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 98)), max_size=40),
+    st.integers(0, 40),
+    st.integers(0, 20),
+)
+def test_models_that_shrink_later_do_not_change_a_shorter_path(points, shorter, further):
+    paths = []
+    for most in (shorter, shorter + further):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pursuit, "Walk", lambda *_: ScriptedWalk(points))
+            found = run_pursuit(
+                None, None, Limits(), max_complexity=float(most), ridge=1.0, mass=1.0
+            )
+        paths.append(found)
+    assert all(model.complexity <= shorter for model in paths[0])
+    assert_same_path(paths[0], [model for model in paths[1] if model.complexity <= shorter])
+
+
 # --- moves
 
 
@@ -316,6 +359,23 @@ def test_a_polish_never_worsens_the_objective_with_its_price(seed, name, weighte
         assert after <= before + 1e-12
         assert max(walk.engine.degrees, default=1) <= 3
         check_walk(walk)
+
+
+def test_a_polish_that_fails_is_taken_back():
+    """Without a price, terms that luck explains are deleted, and the objective rises."""
+    case, taken_back = draw_case(0, n=120), 0
+    for seed in range(20):
+        walk = draw_walk(case, np.random.default_rng(seed))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(walk.pricer, "replacements", lambda *_: [])
+            patch.setattr(walk, "luck", lambda walk=walk: np.full(len(walk.coef), 1e3))
+            before, objective = walk.record(0.0), walk.objective()
+            assert walk.polish(0.0) == 0
+        assert walk.objective() <= objective + 1e-12
+        assert walk.record(0.0).rules == before.rules
+        check_walk(walk)
+        taken_back += len(before.coef) > 1
+    assert taken_back > 10
 
 
 @settings(max_examples=10)

@@ -283,13 +283,18 @@ def test_a_pursuit_is_compared_at_equal_complexity():
 
 def test_an_interrupt_ends_the_fit(monkeypatch):
     from ruleglm.pricing import HistogramPricer
+    from ruleglm.pricing.gains import GainPricer
 
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(HistogramPricer, "price", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        RuleRegressorCV(cv=2, **SMALL).fit(FRAME, NUMBERS)
+    monkeypatch.setattr(GainPricer, "price", interrupt)
+    for penalty in ("l0", "l1"):
+        with pytest.raises(KeyboardInterrupt):
+            RuleRegressorCV(cv=2, **SMALL | {"penalty": penalty}).fit(FRAME, NUMBERS)
+    model = RuleRegressor(penalty="l0").fit(FRAME, NUMBERS)
+    assert len(model.rules_) == 0
 
 
 def test_progress_is_shown_only_on_request(capfd):

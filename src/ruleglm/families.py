@@ -132,7 +132,7 @@ class Binomial(Family):
 
     def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         surprise = np.log1p(np.exp(-np.abs(eta)))
-        surprise = surprise + (np.maximum(eta, 0.0) - y * eta)
+        surprise += np.maximum(eta, 0.0) - y * eta
         return np.maximum(surprise + _label_entropy(y), 0.0)
 
     def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -30,6 +30,9 @@ BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RIDGES = (0.3, 2.0, 10.0, 50.0, 250.0)
 """Ridges of refits after a pursuit, in rows."""
 
+SHRINK_TOL = 1e-9
+"""Decrease of the mean loss that a step of a refit has to promise."""
+
 DEFAULT_RIDGE = 10.0
 """Ridge of a refit where none is chosen, in rows."""
 
@@ -270,7 +273,10 @@ def certificate_words(solution: Solution, searched: str) -> str:
 
 
 def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[PursuitModel]:
-    """Return the models of a pursuit inside the budgets, the simplest first: it is empty."""
+    """Return the models of a pursuit inside the budgets, the simplest first: it is empty.
+
+    An interrupt ends the pursuit of a single model, and everything if there are folds to come.
+    """
     ridge = SEARCH_RIDGE / rows.size
     max_degree = MAX_DEGREE if settings.max_degree is None else settings.max_degree
     max_terms = np.inf if settings.max_rules is None else settings.max_rules
@@ -288,6 +294,7 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
         price=0.0 if settings.price is None else settings.price,
         ridge=ridge,
         mass=rows.size,
+        keep_on_interrupt=not settings.path,
     )
     return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
 
@@ -302,7 +309,7 @@ def shrink(
     held.set_coefficients(coef)
     coefs, losses = [], []
     for ridge in ridges:
-        coef = refit(held, coef, ridge / rows.size).coef
+        coef = refit(held, coef, ridge / rows.size, SHRINK_TOL).coef
         coefs.append(coef)
         losses.append(float(held.losses((0.0,))[0]))
     return PathModel(

@@ -62,7 +62,8 @@ class GainPricer:
     table : ConditionTable
     max_degree : int
     ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance
-    exhaustive : bool, whether all rules of degree 3 are searched, or only extensions of the best
+    exhaustive : bool, whether all pairs are searched on all bins, and all rules of degree 3 with at
+        most two conditions on a feature, or only the best pairs and extensions of the best rules
     """
 
     def __init__(
@@ -78,7 +79,11 @@ class GainPricer:
         features_coarse, self.lookup = coarsen(table.features)
         self._coarse = ConditionTable(features_coarse)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
-        self._ready = False
+
+    def prepare(self, engine: Engine) -> None:
+        """Give an engine the coarse bins, if there are more pairs than are searched on all bins."""
+        if len(self._pairs) > N_HOT:
+            engine.set_coarse(self.lookup, self._coarse.n_bins)
 
     # --- what a rule is worth
 
@@ -111,9 +116,6 @@ class GainPricer:
         full : bool, whether all pairs of features are searched, or those that were best last time
         """
         total = engine.hessian_sum()
-        if full and len(self._pairs) > N_HOT and not self._ready:
-            engine.set_coarse(self.lookup, self._coarse.n_bins)
-            self._ready = True
         found: dict[BinRule, Candidate] = {}
         _offer(found, self._price_features(engine, total))
         if len(self._pairs):
@@ -301,10 +303,12 @@ class GainPricer:
         places = {base: k for k, base in enumerate(dict.fromkeys(chain.from_iterable(neighbours)))}
         wanted = np.zeros((len(places), len(self.table.n_bins)), np.bool_)
         wanted[:, 0] = True
+        tried = []  # a shared base is searched for each rule as if it were alone
         for (rule, _, _), bases in zip(part, neighbours, strict=True):
-            wanted[places[rule]] = True
             for base in bases:
-                wanted[places[base], [feature for feature, _ in rule]] = True
+                tried.append(np.full(len(self.table.n_bins), base == rule))
+                tried[-1][[feature for feature, _ in rule]] = True
+                wanted[places[base]] |= tried[-1]
         histograms = engine.histograms_within(list(places), VECTORS, wanted)
         cells = slice(0, int(self.table.n_bins[0]))  # the bins of one feature hold all rows
         sums = histograms[:, :, cells].sum(axis=2)
@@ -316,8 +320,7 @@ class GainPricer:
         moved = histograms[at]
         balance = beta * sums[mine, 1] / total
         moved[:, 0] += balance[:, None] * moved[:, 1] - beta[:, None] * histograms[mine, 1]
-        unfilled = np.repeat(~wanted[at], self.table.n_bins, axis=1)
-        moved[:, 0][unfilled] = 0.0
+        moved[:, 0][np.repeat(~np.array(tried), self.table.n_bins, axis=1)] = 0.0
         slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
         curve = sums[at, 1]
         own = slope**2 / (curve - curve**2 / total + self._ridge)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from ruleglm import kernels
-from ruleglm.dtypes import FloatArray
+from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits
 
@@ -69,26 +69,41 @@ def solve_master(
 
 
 def refit(
-    engine: Engine, coef: FloatArray, ridge: float = REFIT_RIDGE, tol: float = 1e-10
+    engine: Engine,
+    coef: FloatArray,
+    ridge: float = REFIT_RIDGE,
+    tol: float = 1e-10,
+    members: BoolArray | None = None,
 ) -> MasterState:
     """Minimise mean loss plus ``ridge / 2`` times the sum of squares over the engine's columns.
 
-    The engine stands at ``coef``, the start. Even a small ridge keeps coefficients finite where
-    rules separate the classes, and single where columns are collinear.
+    Even a small ridge keeps coefficients finite where rules separate the classes, and single where
+    columns are collinear.
+
+    Parameters
+    ----------
+    engine : Engine, standing at ``coef``; left standing at the solution
+    coef : (1 + n_columns,) float64, start
+    ridge : float
+    tol : float, see solve_master
+    members : (1 + n_columns,) bool, the columns whose coefficients may move, None for all
     """
     ridges = np.full(len(coef), ridge)
     ridges[0] = 0.0
+    inside = np.arange(len(coef)) if members is None else np.flatnonzero(members)
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
-        matrix = gram + np.diag(ridges)
+        matrix = gram[np.ix_(inside, inside)]
+        matrix[np.diag_indices(len(inside))] += ridges[inside]
         matrix[0, 0] = max(matrix[0, 0], 1e-300)
-        step: FloatArray = linalg.solve(matrix, score + ridges * coef, assume_a="pos")
-        return coef - step
+        target = coef.copy()
+        target[inside] -= linalg.solve(matrix, (score + ridges * coef)[inside], assume_a="pos")
+        return target
 
     def price(coef: FloatArray) -> float:
         return 0.5 * float(ridges @ coef**2)
 
-    return minimise(engine, coef, tol, model, price)
+    return minimise(engine, coef, tol, model, price, balance=False)
 
 
 def minimise(
@@ -98,11 +113,14 @@ def minimise(
     model: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
     price: Callable[[FloatArray], float],
     limits: Limits = NO_LIMITS,
+    *,
+    balance: bool = True,
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
     The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last
-    one's promise, because one Gram matrix costs as much as many steps.
+    one's promise, because one Gram matrix costs as much as many steps. ``balance`` centers the
+    gradient in the end.
     """
     coef = coef.copy()
     loss = float(engine.losses((0.0,))[0])
@@ -126,7 +144,8 @@ def minimise(
         last = promise
         if limits.over():
             break
-    center(engine, coef)
+    if balance:
+        center(engine, coef)
     loss = float(engine.losses((0.0,))[0])
     return MasterState(coef, loss + price(coef), iteration)
 

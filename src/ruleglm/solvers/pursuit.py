@@ -6,18 +6,17 @@ longer pays is deleted. Nothing depends on where the path is to end, so that a s
 beginning of a longer one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
 from ruleglm.pricing.problem import Limits
-from ruleglm.solvers.master import minimise
+from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
 GROWTH = 0.15
@@ -91,7 +90,7 @@ def run_pursuit(
     price: float = 0.0,
     ridge: float,
     mass: float,
-    report: Callable[[float], None] | None = None,
+    keep_on_interrupt: bool = True,
 ) -> list[PursuitModel]:
     """Follow the path from the empty model to the largest within the limits.
 
@@ -99,12 +98,12 @@ def run_pursuit(
     ----------
     engine : Engine, without rules
     pricer : GainPricer
-    limits : Limits, at which the path so far is returned, as at a keyboard interrupt
+    limits : Limits, at which the path so far is returned
     max_complexity : float, of the largest model
     price : float, the least decrease of the mean loss for a unit of complexity
     ridge : float, on the mean loss
     mass : float, the number of rows, or the sum of their weights
-    report : called with the complexity after each round
+    keep_on_interrupt : bool, whether a keyboard interrupt too ends the path and no more
     """
     walk = Walk(engine, pricer, ridge, mass)
     seen = [walk.record(0.0)]
@@ -120,10 +119,9 @@ def run_pursuit(
             reached = max(reached, model.complexity)
             if reached <= LOOKAHEAD * model.complexity:
                 seen.append(model)
-            if report is not None:
-                report(model.complexity)
     except KeyboardInterrupt:
-        pass
+        if not keep_on_interrupt:
+            raise
     return [model for model in efficient(seen) if model.complexity <= max_complexity + 1e-9]
 
 
@@ -148,6 +146,7 @@ class Walk:
         self.coef = np.zeros(1 + engine.n_linear)
         self.coef[0] = engine.null_intercept()
         self.loss = engine.set_coefficients(self.coef)
+        pricer.prepare(engine)
         self._done: dict[str, float] = {}
 
     def due(self, work: str, factor: float) -> bool:
@@ -278,21 +277,9 @@ class Walk:
 
     def refit(self, tol: float) -> None:
         """Fit the coefficients of the model's columns."""
-        members, ridge = self.members(), self._ridges()
-
-        def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
-            inside = np.flatnonzero(members)
-            matrix = gram[np.ix_(inside, inside)] + np.diag(ridge[inside])
-            target = coef.copy()
-            target[inside] -= linalg.solve(matrix, (score + ridge * coef)[inside], assume_a="pos")
-            return target
-
-        def price(coef: FloatArray) -> float:
-            return 0.5 * float(ridge @ coef**2)
-
-        state = minimise(self.engine, self.coef, max(tol, 1e-12), model, price)
+        state = refit(self.engine, self.coef, self.ridge, max(tol, 1e-12), self.members())
         self.coef = state.coef
-        self.loss = state.objective - price(state.coef)
+        self.loss = state.objective - 0.5 * float(self._ridges() @ self.coef**2)
 
     def objective(self) -> float:
         """Return the mean loss plus the ridge."""
