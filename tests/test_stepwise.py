@@ -162,3 +162,17 @@ def test_the_inputs_are_left_alone():
         table.toggle(column)
     for value, old in zip(inputs, before, strict=True):
         assert_array_equal(value, old)
+
+
+@given(seeds, st.integers(2, 9), st.sampled_from([0.01, 0.5]))
+def test_doubt_is_a_ridge_on_the_added_column_alone(seed, n, doubt):
+    case = Quadratic(seed, n)
+    plain, doubted = case.table().additions(), case.table().additions(doubt)
+    for column in np.flatnonzero(~case.member).tolist():
+        before = case.value(case.member)
+        member = case.member.copy()
+        member[column] = True
+        case.ridge[column] += doubt
+        assert_allclose(doubted[column], 2.0 * (before - case.value(member)), atol=1e-10)
+        case.ridge[column] -= doubt
+        assert doubted[column] <= plain[column] + 1e-12

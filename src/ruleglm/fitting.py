@@ -37,7 +37,13 @@ DEFAULT_RIDGE = 10.0
 """Ridge of a refit where none is chosen, in rows."""
 
 SEARCH_RIDGE = 30.0
-"""Ridge of the pursuit itself, in rows."""
+"""Ridge on a rule that a pursuit looks at, in rows: few rows must not look good by chance."""
+
+WALK_RIDGE = 3.0
+"""Ridge on the coefficients of a pursuit's model, in rows.
+
+It is smaller, because what a rule leaves unexplained calls for others like it.
+"""
 
 MAX_DEGREE = 8
 """The most conditions of a rule in a pursuit without a limit."""
@@ -292,7 +298,7 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
         limits,
         max_complexity=min(largest, max_terms * (1.0 + DEGREE_WEIGHT * max_degree)),
         price=0.0 if settings.price is None else settings.price,
-        ridge=ridge,
+        ridge=WALK_RIDGE / rows.size,
         mass=rows.size,
         keep_on_interrupt=not settings.path,
     )

@@ -250,7 +250,8 @@ class TradeoffPath:
             one = table[table["chosen"]]
             ax.plot(one["complexity"], one[height], "*", color="C3", ms=14, label="chosen")
         ax.set_xlabel("complexity")
-        ax.set_ylabel("cross-validated score" if scored else "training loss")
+        held_out = "score" if self.greater_is_better else "loss"
+        ax.set_ylabel(f"cross-validated {held_out}" if scored else "training loss")
         ax.legend()
         return ax
 

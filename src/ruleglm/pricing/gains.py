@@ -71,7 +71,7 @@ class GainPricer:
     ) -> None:
         self.table = table
         self._max_degree = max_degree
-        self._ridge = ridge
+        self.ridge = ridge
         self._exhaustive = exhaustive
         features = table.splitting[:, 0].tolist()
         self._pairs = _tuples(features, 2) if max_degree > 1 else _tuples([], 2)
@@ -144,7 +144,7 @@ class GainPricer:
             lines = [histograms.cube(position, v) for v in range(2)]
             size, top = int(table.n_bins[feature]), int(table.top[feature])
             slopes, curves = (np.cumsum(line) if top >= 0 else line for line in lines)
-            axis = slopes, curves, size, top, 1.0 / total, self._ridge
+            axis = slopes, curves, size, top, 1.0 / total, self.ridge
             code = kernels.locate_gain(*axis)
             yield from self._make(
                 [(feature, table.coded_mask(feature, code))], kernels.scan_gains(*axis)
@@ -187,7 +187,7 @@ class GainPricer:
                 kernels.gain_pairs,
                 histograms,
                 table,
-                (total, self._ridge, deep),
+                (total, self.ridge, deep),
                 best,
                 where,
             )
@@ -212,7 +212,7 @@ class GainPricer:
             histograms = engine.joint_histograms(part, VECTORS)
             best, where = np.empty(len(part)), np.zeros((len(part), 3), INDEX_DTYPE)
             score_tuples(
-                engine, kernels.gain_triples, histograms, table, (total, self._ridge), best, where
+                engine, kernels.gain_triples, histograms, table, (total, self.ridge), best, where
             )
             for t in np.argsort(-best, kind="stable")[:n_rules].tolist():
                 f, g, h = part[t].tolist()
@@ -247,7 +247,7 @@ class GainPricer:
         best = np.empty((len(bases), len(table.n_bins)))
         where = np.zeros(best.shape, INDEX_DTYPE)
         kernels.gain_lines(
-            histograms, starts, table.n_bins, table.top, total, self._ridge, best, where
+            histograms, starts, table.n_bins, table.top, total, self.ridge, best, where
         )
         features = np.argmax(best, axis=1)
         rows = np.arange(len(bases))
@@ -323,7 +323,7 @@ class GainPricer:
         moved[:, 0][np.repeat(~np.array(tried), self.table.n_bins, axis=1)] = 0.0
         slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
         curve = sums[at, 1]
-        own = slope**2 / (curve - curve**2 / total + self._ridge)
+        own = slope**2 / (curve - curve**2 / total + self.ridge)
         longer = self._best_within(bases, moved, total)
 
         def value(candidate: Candidate) -> float:

@@ -193,7 +193,7 @@ class Walk:
         best, n_added = None, 0
         for _ in range(max(1, round(GROWTH * n_terms))):
             with np.errstate(divide="ignore", invalid="ignore"):
-                worth = (table.additions() - luck) / costs
+                worth = (table.additions(self.pricer.ridge) - luck) / costs
             worth[table.member] = 0.0
             k = int(np.argmax(worth))
             if worth[k] <= 0.0 or (best is not None and worth[k] < GOOD * best):

@@ -72,9 +72,12 @@ class Stepwise:
         table[column, column] = -1.0 / pivot
         self.member[column] = not self.member[column]
 
-    def additions(self) -> FloatArray:
-        """Return twice the decrease that each column outside would bring, 0 inside."""
-        size = np.diagonal(self._table)
+    def additions(self, doubt: float = 0.0) -> FloatArray:
+        """Return twice the decrease that each column outside would bring, 0 inside.
+
+        ``doubt`` is a further ridge on the column that is added, and on it alone.
+        """
+        size = np.diagonal(self._table) + doubt
         free = ~self.member & (size > COLLINEAR * self._own)
         return np.where(free, self._table[:, -1] ** 2 / np.where(free, size, 1.0), 0.0)
 
