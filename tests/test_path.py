@@ -1,6 +1,7 @@
 """The trade-off path: how it is fitted, looked at and chosen from."""
 
 import sys
+import warnings
 from dataclasses import replace
 
 import matplotlib as mpl
@@ -327,3 +328,13 @@ def test_a_plot_without_matplotlib_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "ruleglm\[plot\]"'):
         path.plot()
+
+
+def test_weights_that_do_not_count_rows_are_warned_of():
+    y = target_of("gaussian", FRAME)
+    model = RuleRegressor(penalty="l0", bins=8, max_complexity=5)
+    with pytest.warns(UserWarning, match=r"adds up to 1 over .* rows.*mean of 1"):
+        model.fit(FRAME, y, np.full(len(FRAME), 1 / len(FRAME)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(FRAME, y, np.full(len(FRAME), 1.0))

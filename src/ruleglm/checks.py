@@ -1,11 +1,15 @@
 """Checks of the vectors that come with the rows, each with a message that says what to do."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ruleglm.dtypes import FloatArray
 from ruleglm.families import Family
+
+LIGHT = 0.1
+"""Mean weight below which weights hardly count rows."""
 
 
 def check_row_vector(values: Any, name: str, n_rows: int) -> FloatArray:
@@ -38,6 +42,19 @@ def check_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
     if not weights.any():
         raise ValueError("`sample_weight` is zero in every row; at least one row has to count")
     return weights
+
+
+def warn_of_light_weights(weights: FloatArray) -> None:
+    """Say so if weights do not count rows, as a fit with a ridge in rows needs."""
+    counted = weights[weights > 0]
+    if counted.mean() < LIGHT:
+        warnings.warn(
+            f"`sample_weight` adds up to {counted.sum():.3g} over {len(counted)} rows; with "
+            "penalty='l0' a weight of 2 is a row twice, so that these look like few rows and give "
+            "a small model: scale the weights to a mean of 1",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def check_offset(offset: Any, exposure: Any, family: Family, n_rows: int) -> FloatArray | None:

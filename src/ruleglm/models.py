@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ruleglm.checks import check_offset, check_weights
+from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
@@ -177,6 +177,8 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
         family = self._make_family()
         shift = check_offset(offset, exposure, family, scan.n_rows)
         weights = check_weights(sample_weight, scan.n_rows)
+        if weights is not None and self.penalty == "l0":
+            warn_of_light_weights(weights)
         family.check_target(target)
         return RawRows(scan, target, weights, shift)
 
