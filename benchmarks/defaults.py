@@ -34,7 +34,7 @@ SETTINGS = {
 CONSTANTS = {
     "search ridge 3": ("ruleglm.fitting", "SEARCH_RIDGE", 3.0),
     "search ridge 300": ("ruleglm.fitting", "SEARCH_RIDGE", 300.0),
-    "walk ridge 0.3": ("ruleglm.fitting", "WALK_RIDGE", 0.3),
+    "walk ridge 1": ("ruleglm.fitting", "WALK_RIDGE", 1.0),
     "walk ridge 30": ("ruleglm.fitting", "WALK_RIDGE", 30.0),
     "luck 0": ("ruleglm.pricing.gains", "LUCK", 0.0),
     "luck 1": ("ruleglm.pricing.gains", "LUCK", 1.0),

@@ -39,7 +39,7 @@ DEFAULT_RIDGE = 10.0
 SEARCH_RIDGE = 30.0
 """Ridge on a rule that a pursuit looks at, in rows: few rows must not look good by chance."""
 
-WALK_RIDGE = 3.0
+WALK_RIDGE = 10.0
 """Ridge on the coefficients of a pursuit's model, in rows.
 
 It is smaller, because what a rule leaves unexplained calls for others like it.
