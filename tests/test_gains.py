@@ -21,7 +21,9 @@ from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
 from ruleglm.kernels.gains import TIE
 from ruleglm.pricing import ConditionTable, Limits, gains
+from ruleglm.pricing import neighbours as neighbouring
 from ruleglm.pricing.gains import N_COARSE, N_HOT, GainPricer, coarsen, rule_cost
+from ruleglm.pricing.neighbours import find_replacements, shorten
 from ruleglm.solvers.master import refit
 from tests.pricing_cases import KINDS, make_bins
 from tests.reference.binarise import all_rules, mask_column, rule_column
@@ -288,11 +290,10 @@ def draw_rule(rng, table, max_degree):
 def test_shorter_leaves_out_each_elementary_condition(seed, kinds, size):
     rng = np.random.default_rng(seed)
     table = ConditionTable(tuple(make_bins(kind, size, (1 << size) - 1) for kind in kinds))
-    pricer = GainPricer(table, 6, 0.1)
     for _ in range(5):
         rule = draw_rule(rng, table, 6)
         if rule is not None:
-            shorter = pricer.shorter(rule)
+            shorter = shorten(table, rule)
             assert sorted(shorter) == sorted(one_less(table, rule))
             assert len(shorter) == table.degree(rule)
             for base in shorter:
@@ -343,7 +344,7 @@ def test_replacements_are_better_neighbours(seed, name, weighted, n_rules, max_d
     coef = stand_at_rules(engine, table, rng, n_rules, max_degree)[1:]
     noise, price = engine.dispersion() / engine.n_rows, float(rng.choice([0.0, 1e-3, 0.05]))
     pricer = GainPricer(table, max_degree, 0.02)
-    found = pricer.replacements(engine, coef, noise, price)
+    found = find_replacements(pricer, engine, coef, noise, price)
     assert len({one.rule for one in found}) == len(found) <= n_rules
 
     def value(rule, rows):
@@ -374,15 +375,15 @@ def test_replacements_in_parts_are_the_same(seed):
     lists = []
     with pytest.MonkeyPatch.context() as patch:
         for cells in (gains.MAX_CELLS, 1):
-            patch.setattr(gains, "MAX_CELLS", cells)
-            lists.append(GainPricer(table, 3, 0.02).replacements(engine, coef, 0.01, 0.001))
+            patch.setattr(neighbouring, "MAX_CELLS", cells)
+            lists.append(find_replacements(GainPricer(table, 3, 0.02), engine, coef, 0.01, 0.001))
     assert [one.rule for one in lists[0]] == [one.rule for one in lists[1]]
     assert_allclose(*([one.gain for one in found] for found in lists), rtol=1e-9)
 
 
 def test_a_model_without_rules_has_no_replacements():
     engine, table = random_engine(3)
-    assert GainPricer(table, 3, 0.02).replacements(engine, np.empty(0), 0.01, 0.001) == []
+    assert find_replacements(GainPricer(table, 3, 0.02), engine, np.empty(0), 0.01, 0.001) == []
 
 
 # --- bins

@@ -367,7 +367,7 @@ def test_a_polish_that_fails_is_taken_back():
     for seed in range(20):
         walk = draw_walk(case, np.random.default_rng(seed))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(walk.pricer, "replacements", lambda *_: [])
+            patch.setattr(pursuit, "find_replacements", lambda *_: [])
             patch.setattr(walk, "luck", lambda walk=walk: np.full(len(walk.coef), 1e3))
             before, objective = walk.record(0.0), walk.objective()
             assert walk.polish(0.0) == 0

@@ -2,19 +2,18 @@
 
 All rules of degree 1 and 2 are searched from joint histograms of both derivatives of the loss, on
 request all of degree 3 too; deeper ones extend the best of these by one condition after the other.
-Rules of the model are improved in the same way: a condition is taken out, and the best one put in.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
 from ruleglm import kernels
 from ruleglm.binning import BinRule
-from ruleglm.bins import FeatureBins, NumberBins, span_mask
+from ruleglm.bins import FeatureBins, NumberBins
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, CodeArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.ensemble import DEGREE_WEIGHT
@@ -35,6 +34,9 @@ N_COARSE = 16
 
 DIGITS = 6
 """Digits of what a rule is worth that count; the rest is rounding, and must decide nothing."""
+
+LUCK = 0.5
+"""Share of the luck of the longer search that is taken off."""
 
 MAX_CELLS = 1 << 22
 """Cells of the histograms that are held at one time: 32 MB."""
@@ -230,7 +232,7 @@ class GainPricer:
             return []
         wanted = np.ones((len(bases), len(self.table.n_bins)), np.bool_)
         histograms = engine.histograms_within([one.rule for one in bases], VECTORS, wanted)
-        longer = self._best_within([one.rule for one in bases], histograms, total)
+        longer = self.best_within([one.rule for one in bases], histograms, total)
         return [
             new
             for old, new in zip(bases, longer, strict=True)
@@ -238,7 +240,7 @@ class GainPricer:
             and self.worth(new.gain, new.degree, noise) > self.worth(old.gain, old.degree, noise)
         ]
 
-    def _best_within(
+    def best_within(
         self, bases: Sequence[BinRule], histograms: FloatArray, total: float
     ) -> list[Candidate | None]:
         """Return the best rule that adds one condition to each base."""
@@ -263,112 +265,12 @@ class GainPricer:
             for base, f, code, gain in chosen
         ]
 
-    # --- rules of the model
-
-    def replacements(
-        self, engine: Engine, coefficients: FloatArray, noise: float, price: float
-    ) -> list[Candidate]:
-        """Return for each rule of the model a neighbour that would serve better in its place.
-
-        A neighbour has one condition more, one less, or one at another threshold or level. All are
-        judged at the model without the one rule, by its quadratic approximation.
-
-        Parameters
-        ----------
-        engine : Engine, standing at the model
-        coefficients : (n_rules,) float64
-        noise : float, see `worth`
-        price : float, of a unit of complexity, in the unit of gains
-        """
-        total = engine.hessian_sum()
-        rules = list(zip(engine.rules, engine.degrees, coefficients.tolist(), strict=True))
-        size = max(1, MAX_CELLS // (16 * int(self.table.n_bins.sum())))
-        chosen: dict[BinRule, Candidate] = {}
-        for first in range(0, len(rules), size):
-            part = rules[first : first + size]
-            for new in self._replace_part(engine, part, total, noise, price):
-                chosen.setdefault(new.rule, new)
-        held = set(engine.rules)
-        return [new for rule, new in chosen.items() if rule not in held]
-
-    def _replace_part(
-        self,
-        engine: Engine,
-        part: list[tuple[BinRule, int, float]],
-        total: float,
-        noise: float,
-        price: float,
-    ) -> Iterator[Candidate]:
-        neighbours = [[rule, *self.shorter(rule)] for rule, _, _ in part]
-        places = {base: k for k, base in enumerate(dict.fromkeys(chain.from_iterable(neighbours)))}
-        wanted = np.zeros((len(places), len(self.table.n_bins)), np.bool_)
-        wanted[:, 0] = True
-        tried = []  # a shared base is searched for each rule as if it were alone
-        for (rule, _, _), bases in zip(part, neighbours, strict=True):
-            for base in bases:
-                tried.append(np.full(len(self.table.n_bins), base == rule))
-                tried[-1][[feature for feature, _ in rule]] = True
-                wanted[places[base]] |= tried[-1]
-        histograms = engine.histograms_within(list(places), VECTORS, wanted)
-        cells = slice(0, int(self.table.n_bins[0]))  # the bins of one feature hold all rows
-        sums = histograms[:, :, cells].sum(axis=2)
-        owners = [k for k, bases in enumerate(neighbours) for _ in bases]
-        bases = [base for one in neighbours for base in one]
-        at = np.array([places[base] for base in bases])
-        mine = np.array([places[part[k][0]] for k in owners])
-        beta = np.array([part[k][2] for k in owners])
-        moved = histograms[at]
-        balance = beta * sums[mine, 1] / total
-        moved[:, 0] += balance[:, None] * moved[:, 1] - beta[:, None] * histograms[mine, 1]
-        moved[:, 0][np.repeat(~np.array(tried), self.table.n_bins, axis=1)] = 0.0
-        slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
-        curve = sums[at, 1]
-        own = slope**2 / (curve - curve**2 / total + self.ridge)
-        longer = self._best_within(bases, moved, total)
-
-        def value(candidate: Candidate) -> float:
-            luck = self._luck[candidate.degree] * noise
-            return candidate.gain - luck - price * rule_cost(candidate.degree)
-
-        best: dict[int, Candidate] = {}
-        for k, base, gain, new in zip(owners, bases, own.tolist(), longer, strict=True):
-            same = Candidate(base, self.table.degree(base), gain)
-            for one in (same, new) if base else (new,):
-                if one is not None and (k not in best or value(one) > value(best[k])):
-                    best[k] = one
-        yield from (best[k] for k in range(len(part)) if best[k].rule != part[k][0])
-
-    def shorter(self, rule: BinRule) -> list[BinRule]:
-        """Return the rules that come of leaving out one elementary condition."""
-        out = []
-        for j, (feature, mask) in enumerate(rule):
-            rest = rule[:j] + rule[j + 1 :]
-            for wider in self._wider(feature, mask):
-                made = self.table.make_rule([*rest, (feature, wider)])
-                out.append(() if made is None else made[0])
-        return out
-
-    def _wider(self, feature: int, mask: int) -> list[int]:
-        """Return the conditions on one feature with an elementary condition less; -1 for none."""
-        if self.table.degree([(feature, mask)]) == 1:
-            return [-1]
-        top = int(self.table.top[feature])
-        if top >= 0:
-            low, high = (mask & -mask).bit_length() - 1, mask.bit_length() - 1
-            return [span_mask(0, high), span_mask(low, top)]
-        n_levels = -1 - top
-        return [mask | 1 << b for b in range(n_levels) if not mask >> b & 1]
-
 
 def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:
     """Return how much more, in units of noise, the best of all rules of a degree has by chance."""
     log_one = math.log(max(2, n_conditions))
     luck = [2 * (d * log_one - math.lgamma(d + 1)) for d in range(max_degree + 2)]
     return [LUCK * max(0.0, value - luck[1]) for value in luck]
-
-
-LUCK = 0.5
-"""Share of the luck of the longer search that is taken off."""
 
 
 def _tuples(features: list[int], order: int) -> IntArray:

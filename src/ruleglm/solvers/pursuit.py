@@ -15,6 +15,7 @@ from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
+from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
@@ -211,7 +212,7 @@ class Walk:
         before = self.record(price)
         objective = self.objective() + 0.5 * price * before.complexity
         first = 1 + len(self.lines)
-        found = self.pricer.replacements(self.engine, self.coef[first:], self.noise(), price)
+        found = find_replacements(self.pricer, self.engine, self.coef[first:], self.noise(), price)
         table = self.offer(found)
         costs, luck = self.costs(), self.luck()
         n_swaps = 0
