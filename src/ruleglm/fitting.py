@@ -30,7 +30,7 @@ BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 RIDGES = (0.3, 2.0, 10.0, 50.0, 250.0)
 """Ridges of refits after a pursuit, in rows."""
 
-SHRINK_TOL = 1e-9
+SHRINK_TOL = 1e-7
 """Decrease of the mean loss that a step of a refit has to promise."""
 
 DEFAULT_RIDGE = 10.0
