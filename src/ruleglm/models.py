@@ -28,14 +28,14 @@ from ruleglm.training import FitSettings, RawRows, Units
 if TYPE_CHECKING:
     import pandas as pd
 
-AUTO_DEGREE = {"l1": 2, "l0": 4}
+AUTO_DEGREE = {"l1": 2, "l0": 6}
 
 REFINED = "bins refined around the thresholds of a first, coarse fit"
 
 SHARED_PARAMETERS = """
     max_degree : int, "auto" or None, default="auto"
         The most conditions in a rule; an interval counts as two. 1 gives the paper's LR1: a sum of
-        step functions. "auto" means 2 for "l1" and 4 for "l0". For "l1", the search of all rules
+        step functions. "auto" means 2 for "l1" and 6 for "l0". For "l1", the search of all rules
         of degree 3 takes seconds to minutes on data with more than about 30 columns; None sets no
         limit, which only small data can be searched to (for "l0" it means 8).
     pricing : {"auto", "histogram", "beam", "mip"}, default="auto"
