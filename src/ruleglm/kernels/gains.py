@@ -195,13 +195,8 @@ def gain_pairs(
                     histograms[v], starts[t], size, width, stride, step, top[g] >= 0, running[v]
                 )
             for c in range(first[f], first[f + 1]):
-                for k in range(width):
-                    slopes[k] = running[0, hi[c] + 1, k] - running[0, lo[c], k]
-                    curves[k] = running[1, hi[c] + 1, k] - running[1, lo[c], k]
-                if negate[c]:
-                    for k in range(width):
-                        slopes[k] = running[0, size - 1, k] - slopes[k]
-                        curves[k] = running[1, size - 1, k] - curves[k]
+                take_line(running[0], lo[c], hi[c], negate[c], size, width, slopes)
+                take_line(running[1], lo[c], hi[c], negate[c], size, width, curves)
                 if turn == 0:
                     gain = scan_gains(slopes, curves, width, top[g], share, ridge)
                     if gain > best[t, 0]:
@@ -242,6 +237,16 @@ def run_sums(cells, start, size, width, stride, step, ordered, out):
 
 
 @finite_kernel
+def take_line(running, lo, hi, negate, size, width, out):
+    """Take the line of one condition on the first axis out of its running sums, see run_sums."""
+    for k in range(width):
+        out[k] = running[hi + 1, k] - running[lo, k]
+    if negate:
+        for k in range(width):
+            out[k] = running[size - 1, k] - out[k]
+
+
+@finite_kernel
 def gain_triples(
     histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge, best, where
 ):
@@ -276,13 +281,8 @@ def gain_triples(
                             plane[v, cell] += histograms[v, begin + cell]
                 run_sums(plane[v], 0, height, width, width, 1, top[h] >= 0, running[v])
             for d in range(first[g], first[g + 1]):
-                for k in range(width):
-                    slopes[k] = running[0, hi[d] + 1, k] - running[0, lo[d], k]
-                    curves[k] = running[1, hi[d] + 1, k] - running[1, lo[d], k]
-                if negate[d]:
-                    for k in range(width):
-                        slopes[k] = running[0, height - 1, k] - slopes[k]
-                        curves[k] = running[1, height - 1, k] - curves[k]
+                take_line(running[0], lo[d], hi[d], negate[d], height, width, slopes)
+                take_line(running[1], lo[d], hi[d], negate[d], height, width, curves)
                 gain = scan_gains(slopes, curves, width, top[h], share, ridge)
                 if gain > best[t]:
                     best[t] = gain
