@@ -318,6 +318,7 @@ def test_progress_is_shown_only_on_request(capfd):
         ({"lambda_ratio": [0.1, -0.5]}, "`lambda_ratio`"),
         ({"lambda_ratio": []}, "`lambda_ratio`"),
         ({"n_lambdas": 0}, "'n_lambdas' parameter"),
+        ({"time_limit": "long"}, "'time_limit' parameter"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(parameters, message):

@@ -14,7 +14,6 @@ from ruleglm.fitting import walk_penalties
 from ruleglm.pricing import Limits
 from ruleglm.training import FitSettings, RawRows, TrainingRows, prepare_rows
 
-PURSUIT_BINS = 64
 COARSE_BINS, FINE_BINS = 16, 128
 COARSE_TOL = 1e-2
 MOST_THRESHOLDS = 254
@@ -31,13 +30,11 @@ def prepare_auto(
     ----------
     raw : RawRows
     family : Family
-    settings : FitSettings, ``bins`` None for bins that refine themselves
+    settings : FitSettings, ``bins`` None where none are asked for
     limits : Limits, of which the coarse fit may use a third
     """
-    if settings.bins is not None:
+    if settings.bins is not None or settings.kind == "l0":
         return prepare_rows(raw, family, settings)
-    if settings.kind == "l0":
-        return prepare_rows(raw, family, replace(settings, bins=PURSUIT_BINS))
     coarse = replace(settings, bins=COARSE_BINS, tol=COARSE_TOL)
     rows = prepare_rows(raw, family, coarse)
     share = Limits.after(limits.seconds_left() / 3)

@@ -96,18 +96,19 @@ class _PlainModel(RuleModel):
             self.price,
         )
 
-    def _prepare(self, *given: Any) -> TrainingRows:
+    def _prepare(self, limits: Limits, *given: Any) -> TrainingRows:
         """Check and code the rows; what is read on the way is gone when this returns."""
         raw = self._check_rows(*given)
-        limits = Limits.after(self.time_limit)
+        announce_compilation(KERNELS)
         return prepare_auto(raw, self._make_family(), self._settings(), limits)
 
-    def _fit(self, rows: TrainingRows) -> Self:
+    def _fit(self, *given: Any) -> Self:
         """Learn the rules."""
-        announce_compilation(KERNELS)
-        variant = self.ridge if self.penalty == "l0" else 1.0 - self.debias
+        self._validate_params()
         limits = Limits.after(self.time_limit)
+        variant = self.ridge if self.penalty == "l0" else 1.0 - self.debias
         with one_blas_thread():
+            rows = self._prepare(limits, *given)
             model = fit_model(rows, self._settings(), float(variant), limits)
         self._hold(model, 0, rows.units)
         warn_of_ending(model, limits)
@@ -195,7 +196,7 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         offset : array-like of shape (n,), default=None
             Added to the log-odds of each row, in the fit and (to be given again) in prediction.
         """
-        return self._fit(self._prepare(X, y, sample_weight, offset))
+        return self._fit(X, y, sample_weight, offset)
 
 
 class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
@@ -293,7 +294,7 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         exposure : array-like of shape (n,), default=None
             Multiplies the mean of each row (time at risk, number insured); for log links.
         """
-        return self._fit(self._prepare(X, y, sample_weight, offset, exposure))
+        return self._fit(X, y, sample_weight, offset, exposure)
 
 
 def warn_of_ending(model: PathModel, limits: Limits) -> None:

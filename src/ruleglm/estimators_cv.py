@@ -116,6 +116,7 @@ class _ChosenModel(RuleModel):
         exposure: Any = None,
     ) -> Self:
         """Learn the path, choose a model and hold it."""
+        self._validate_params()
         limits = Limits.after(self.time_limit)
         raw = self._check_rows(X, y, sample_weight, offset, exposure)
         self._check_select()

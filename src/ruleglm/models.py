@@ -169,8 +169,7 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
     def _check_rows(
         self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any = None
     ) -> RawRows:
-        """Check everything before anything long begins."""
-        self._validate_params()
+        """Check the data before anything long begins."""
         scan = scan_table(X, categorical=() if self.categorical is None else self.categorical)
         validate_data(self, X, reset=True, skip_check_array=True)
         target = self._check_target(y, scan.n_rows, sample_weight)

@@ -22,13 +22,16 @@ from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm
 from ruleglm.pricing import Penalty
 
+FINE_BINS = 64
+"""Bins of a number column where none are asked for."""
+
 
 @dataclass(frozen=True)
 class FitSettings:
     """What a fit needs to know besides the data; the estimators document each.
 
-    Paths take of ``penalty`` only the ratio ``lambda_1 / lambda_0``; ``bins`` is None for bins that
-    refine themselves.
+    Paths take of ``penalty`` only the ratio ``lambda_1 / lambda_0``; ``bins`` is None where none
+    are asked for.
     """
 
     kind: str
@@ -205,7 +208,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     lines = LinearColumns(raw.scan.n_rows, shares) if settings.linear_terms else None
     binning, codes = bin_rows(
         raw.scan,
-        bins=32 if settings.bins is None else settings.bins,
+        bins=FINE_BINS if settings.bins is None else settings.bins,
         thresholds=settings.thresholds,
         sample_weight=weights,
         min_level_share=settings.min_level_share,
