@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.special import softmax
 
 from ruleglm import ensemble as ensemble_module
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
+from ruleglm.multinomial import Multinomial
 from ruleglm.parser import parse_rule
-from ruleglm.rules import Levels, LinearTerm, Rule
+from ruleglm.rules import Levels, LinearTerm, Range, Rule
 from tests.rule_strategies import value_satisfies
 
 relaxed = settings(deadline=None)
@@ -249,3 +251,40 @@ def test_inconsistent_parts_are_refused(changes, message):
 def test_bad_offsets_are_refused(offset, message):
     with pytest.raises(ValueError, match=message):
         build().decision_function(EXAMPLE, offset)
+
+
+def test_every_class_has_its_own_sum():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"a": rng.normal(size=50), "b": rng.choice(["x", "y"], 50)})
+    model = RuleEnsemble(
+        intercept=[0.5, -0.25, 0.0],
+        rules=(Rule([Range("a", low=0.0)]), Rule([Levels("b", ("x",)), Range("a", high=1.0)])),
+        coefficients=[[1.0, -1.0, 0.0], [0.0, 2.0, -0.5]],
+        linear_terms=(LinearTerm("a", -1.0, 1.0, 0.0),),
+        linear_coefficients=[[0.1, 0.2, 0.3]],
+        family=Multinomial(3),
+        names=("a", "b"),
+        classes=("red", "green", "blue"),
+    )
+    parts = model.contributions(X)
+    assert parts.shape == (50, 4, 3)
+    eta = model.decision_function(X)
+    np.testing.assert_allclose(parts.sum(axis=1), eta, atol=1e-12)
+    for k in range(3):
+        one = RuleEnsemble(
+            model.intercept[k],
+            model.rules,
+            model.coefficients[:, k],
+            model.linear_terms,
+            model.linear_coefficients[:, k],
+            get_family("gaussian"),
+            model.names,
+        )
+        np.testing.assert_allclose(eta[:, k], one.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), softmax(eta, axis=1))
+    table = model.table()
+    assert list(table.columns[1:4]) == [f"coefficient of {c}" for c in ("red", "green", "blue")]
+    np.testing.assert_array_equal(table["coefficient of green"], [-0.25, 0.2, -1.0, 2.0])
+    assert "+2 green" in str(model)
+    with pytest.raises(ValueError, match="2 classes"):
+        dataclasses.replace(model, classes=("red", "green"))

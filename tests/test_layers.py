@@ -15,6 +15,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["frames"],
     ["conditions"],
     ["rules", "families"],
+    ["multinomial"],
     ["parser", "checks", "targets"],
     ["ensemble", "linear"],
     ["bins", "thresholds"],

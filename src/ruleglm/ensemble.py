@@ -25,6 +25,9 @@ DEGREE_WEIGHT = 0.2
 
 INTERCEPT = "(intercept)"
 
+MOST_CLASSES = 4
+"""Classes whose coefficients the text of a model shows in a line."""
+
 _BLOCK_ROWS = 65_536
 """Rows evaluated at a time, so that the masks of the conditions held stay small."""
 
@@ -33,17 +36,20 @@ _BLOCK_ROWS = 65_536
 class RuleEnsemble:
     """A generalized linear model over rules, in the data's own names and units.
 
+    The multinomial family has a linear predictor for each class: its arrays of coefficients, linear
+    predictors and contributions have a last axis over the classes, which others do not have.
+
     Parameters
     ----------
-    intercept : float
+    intercept : float, or ndarray of shape (n_classes,)
         Linear predictor of a row that satisfies no rule, linear terms aside.
     rules : tuple of Rule
         Each adds its coefficient to the rows where it holds.
-    coefficients : ndarray of shape (n_rules,), float64
-        One per rule.
+    coefficients : ndarray of shape (n_rules,) or (n_rules, n_classes), float64
+        One per rule, or one per rule and class.
     linear_terms : tuple of LinearTerm
         Each adds its coefficient times the clipped value of a feature.
-    linear_coefficients : ndarray of shape (n_linear_terms,), float64
+    linear_coefficients : ndarray of shape (n_linear_terms,) or (n_linear_terms, n_classes), float64
         Per unit of the feature.
     family : Family
         Turns the linear predictor into a mean.
@@ -53,9 +59,11 @@ class RuleEnsemble:
         How each column is read; a column without a kind is read as it comes.
     orders : mapping from name to tuple of levels, optional
         Levels of the ordered columns, lowest first.
+    classes : tuple of labels, optional
+        What a classifier tells apart: the binomial mean is the probability of the second class.
     """
 
-    intercept: float
+    intercept: Any
     rules: tuple[Rule, ...]
     coefficients: FloatArray
     linear_terms: tuple[LinearTerm, ...]
@@ -64,14 +72,17 @@ class RuleEnsemble:
     names: tuple[str, ...]
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     orders: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    classes: tuple[Level, ...] = ()
 
     def __post_init__(self) -> None:
-        coefficients = _frozen_array(self.coefficients, "coefficients", len(self.rules))
+        shape = self.family.output_shape
+        coefficients = _frozen_array(self.coefficients, "coefficients", (len(self.rules), *shape))
         slopes = _frozen_array(
-            self.linear_coefficients, "linear_coefficients", len(self.linear_terms)
+            self.linear_coefficients, "linear_coefficients", (len(self.linear_terms), *shape)
         )
+        intercept = _frozen_array(self.intercept, "intercept", shape)
         canonical = {
-            "intercept": float(_frozen_array([self.intercept], "intercept", 1)[0]),
+            "intercept": intercept if shape else float(intercept),
             "rules": tuple(self.rules),
             "coefficients": coefficients,
             "linear_terms": tuple(self.linear_terms),
@@ -79,10 +90,21 @@ class RuleEnsemble:
             "names": tuple(self.names),
             "kinds": dict(self.kinds),
             "orders": {name: tuple(order) for name, order in self.orders.items()},
+            "classes": tuple(self.classes),
         }
         for name, value in canonical.items():
             object.__setattr__(self, name, value)
         self._check_names()
+        self._check_classes()
+
+    def _check_classes(self) -> None:
+        wanted = {"binomial": (0, 2), "multinomial": self.family.output_shape}
+        allowed = wanted.get(self.family.name, (0,))
+        if len(self.classes) not in allowed:
+            raise ValueError(
+                f"{len(self.classes)} classes do not suit the {self.family.name} family; "
+                f"give {' or '.join(map(str, allowed))}."
+            )
 
     def _check_names(self) -> None:
         known = set(self.names)
@@ -108,19 +130,23 @@ class RuleEnsemble:
 
         Returns
         -------
-        ndarray of shape (n_rows,), float64
+        ndarray of shape (n_rows,) or (n_rows, n_classes), float64
         """
         table = self.read(X)
-        eta = np.full(table.n_rows, self.intercept)
-        eta += _read_offset(offset, table.n_rows)
+        eta = np.zeros((table.n_rows, *self.family.output_shape))
+        eta += self.intercept
+        eta += _read_offset(offset, eta.shape)
         for term, slope in zip(self.linear_terms, self.linear_coefficients, strict=True):
-            eta += slope * term.values(table)
+            eta += np.multiply.outer(term.values(table), slope)
         for rows, k, mask in _iterate_rules(self.rules, table):
-            eta[rows] += self.coefficients[k] * mask
+            eta[rows] += np.multiply.outer(mask, self.coefficients[k])
         return eta
 
     def predict(self, X: Any, offset: ArrayLike | None = None) -> FloatArray:
-        """Return the mean of the target in each row: the inverse link of the linear predictor."""
+        """Return the mean of the target in each row: the inverse link of the linear predictor.
+
+        For the multinomial family that is the probability of each class.
+        """
         return self.family.mean(self.decision_function(X, offset))
 
     def contributions(self, X: Any) -> FloatArray:
@@ -135,15 +161,17 @@ class RuleEnsemble:
         -------
         ndarray of shape (n_rows, 1 + n_linear_terms + n_rules), float64
             Columns in the order of `terms`; with the offset, rows add up to the linear predictor.
+            A last axis over the classes for the multinomial family.
         """
         table = self.read(X)
         first_rule = 1 + len(self.linear_terms)
-        parts = np.empty((table.n_rows, first_rule + len(self.rules)), order="F")
+        shape = table.n_rows, first_rule + len(self.rules), *self.family.output_shape
+        parts = np.empty(shape, order="F")
         parts[:, 0] = self.intercept
         for j, term in enumerate(self.linear_terms):
-            parts[:, 1 + j] = self.linear_coefficients[j] * term.values(table)
+            parts[:, 1 + j] = np.multiply.outer(term.values(table), self.linear_coefficients[j])
         for rows, k, mask in _iterate_rules(self.rules, table):
-            np.multiply(self.coefficients[k], mask, out=parts[rows, first_rule + k])
+            parts[rows, first_rule + k] = np.multiply.outer(mask, self.coefficients[k])
         return parts
 
     def read(self, X: Any) -> Table:
@@ -167,6 +195,8 @@ class RuleEnsemble:
     def table(self) -> "pd.DataFrame":
         """Return the terms as a data frame with columns ``rule``, ``coefficient``, ``degree``.
 
+        For the multinomial family there is a column ``coefficient of`` each class instead.
+
         The rows are ordered as in `contributions`: the intercept, the linear terms, the rules. The
         first two kinds have degree 0, so that ``1 + 0.2 * degree``, summed over all rows but the
         intercept's, is the complexity.
@@ -177,13 +207,22 @@ class RuleEnsemble:
         return pd.DataFrame(
             {
                 "rule": list(self.terms),
-                "coefficient": self._all_coefficients(),
+                **self.coefficient_columns(self.all_coefficients()),
                 "degree": no_conditions + [rule.degree for rule in self.rules],
             }
         )
 
-    def _all_coefficients(self) -> FloatArray:
-        return np.concatenate([[self.intercept], self.linear_coefficients, self.coefficients])
+    def all_coefficients(self) -> FloatArray:
+        """Return the coefficients of `terms`: the intercept, the linear terms, the rules."""
+        intercept = np.asarray(self.intercept)[None]
+        return np.concatenate([intercept, self.linear_coefficients, self.coefficients])
+
+    def coefficient_columns(self, coefficients: FloatArray) -> dict[str, FloatArray]:
+        """Return columns of a table of coefficients by name: one, or one for each class."""
+        if coefficients.ndim == 1:
+            return {"coefficient": coefficients}
+        names = (f"coefficient of {label}" for label in self.classes)
+        return dict(zip(names, coefficients.T, strict=True))
 
     def __str__(self) -> str:
         counts = [_count(len(self.rules), "rule")]
@@ -195,10 +234,21 @@ class RuleEnsemble:
         )
         ranges = [f"  (line from {term.low:.6g} to {term.high:.6g})" for term in self.linear_terms]
         notes = ["", *ranges, *[""] * len(self.rules)]
-        numbers = [f"{number:+.4g}" for number in self._all_coefficients()]
-        width = max(map(len, numbers))
+        numbers = self._coefficient_texts()
         rows = zip(numbers, self.terms, notes, strict=True)
-        return "\n".join([title, *(f"  {num:>{width}}  {term}{note}" for num, term, note in rows)])
+        return "\n".join([title, *(f"  {num}  {term}{note}" for num, term, note in rows)])
+
+    def _coefficient_texts(self) -> list[str]:
+        """Write the coefficients of each term, aligned; of many classes only the largest."""
+        coefficients = self.all_coefficients()
+        if coefficients.ndim == 1:
+            return _align([f"{number:+.4g}" for number in coefficients])
+        largest = np.argsort(-np.abs(coefficients), axis=1, kind="stable")[:, :MOST_CLASSES]
+        columns = []
+        for places in np.sort(largest, axis=1).T:
+            parts = zip(coefficients, places, strict=True)
+            columns.append(_align([f"{line[k]:+.4g} {self.classes[k]}" for line, k in parts]))
+        return [", ".join(texts) for texts in zip(*columns, strict=True)]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RuleEnsemble):
@@ -247,24 +297,24 @@ def _slice_column(column: Column, rows: slice) -> Column:
     return replace(column, values=column.values[rows])
 
 
-def _read_offset(offset: ArrayLike | None, n_rows: int) -> FloatArray:
+def _read_offset(offset: ArrayLike | None, shape: tuple[int, ...]) -> FloatArray:
     values = np.asarray(0.0 if offset is None else offset, dtype=np.float64)
-    if values.shape not in ((), (n_rows,)):
-        raise ValueError(f"offset has shape {values.shape}; give one number a row, ({n_rows},).")
+    if values.shape not in ((), shape):
+        raise ValueError(f"offset has shape {values.shape}; give one number a row, {shape}.")
     if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"offset of row {row} is {values.flat[row]}; offsets have to be finite.")
+        place = tuple(np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(f"offset of row {place[0]} is {values[place]}; offsets have to be finite.")
     return values
 
 
 # -------------------------------------------------------------------------------- small checks
 
 
-def _frozen_array(values: ArrayLike, name: str, length: int) -> FloatArray:
-    """Return a read-only copy of a vector of finite numbers."""
+def _frozen_array(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Return a read-only copy of an array of finite numbers."""
     array = np.array(values, dtype=np.float64)
-    if array.shape != (length,):
-        raise ValueError(f"`{name}` has shape {array.shape}, but ({length},) is needed.")
+    if array.shape != shape:
+        raise ValueError(f"`{name}` has shape {array.shape}, but {shape} is needed.")
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` holds {array[~np.isfinite(array)][0]}; finite numbers needed.")
     array.flags.writeable = False
@@ -275,6 +325,11 @@ def _check_known(features: "Sequence[str] | Mapping[str, Any]", known: set[str],
     for feature in features:
         if feature not in known:
             raise ValueError(f"{who} the column {feature!r}, which is not among the names.")
+
+
+def _align(texts: list[str]) -> list[str]:
+    width = max(map(len, texts))
+    return [text.rjust(width) for text in texts]
 
 
 def _count(number: int, noun: str) -> str:

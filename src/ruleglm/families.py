@@ -20,7 +20,7 @@ from scipy.special import expit, xlogy
 
 from ruleglm.dtypes import BoolArray, FloatArray
 
-Link: TypeAlias = Literal["identity", "logit", "log"]
+Link: TypeAlias = Literal["identity", "logit", "log", "softmax"]
 Rows: TypeAlias = FloatArray | float
 """One value a row, or one for all rows."""
 
@@ -39,6 +39,11 @@ class Family(ABC):
     constant_hessian: ClassVar[bool] = False
     y_range: ClassVar[str]
     remedy: ClassVar[str]
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of the linear predictor of one row."""
+        return ()
 
     @abstractmethod
     def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -179,7 +179,8 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
         if weights is not None and self.penalty == "l0":
             warn_of_light_weights(weights)
         family.check_target(target)
-        return RawRows(scan, target, weights, shift)
+        labels = self.classes_.tolist() if is_classifier(self) else ()
+        return RawRows(scan, target, weights, shift, tuple(labels))
 
     def _hold(self, model: PathModel, variant: int, units: Units) -> None:
         """Make a fitted model this estimator's own."""

@@ -62,12 +62,14 @@ class RawRows:
     y : (n_rows,) float64, valid for the family
     weights : (n_rows,) float64, or None for equal weights
     offset : (n_rows,) float64 or None
+    classes : tuple of labels, empty for a regression
     """
 
     scan: TableScan
     y: FloatArray
     weights: FloatArray | None
     offset: FloatArray | None
+    classes: tuple[Any, ...] = ()
 
     def take(self, rows: IntArray | BoolArray) -> "RawRows":
         """Return the rows of a mask or of an index, in that order."""
@@ -76,6 +78,7 @@ class RawRows:
             self.y[rows],
             None if self.weights is None else self.weights[rows],
             None if self.offset is None else self.offset[rows],
+            self.classes,
         )
 
 
@@ -90,6 +93,7 @@ class Units:
     family : Family
     shift, unit : float
         The fit sees the target less ``shift`` and divided by ``unit``.
+    classes : tuple of labels, empty for a regression
     """
 
     binning: Binning
@@ -97,6 +101,7 @@ class Units:
     family: Family
     shift: float
     unit: float
+    classes: tuple[Any, ...] = ()
 
     def translate(
         self,
@@ -130,6 +135,7 @@ class Units:
             names=self.binning.names,
             kinds=self.binning.kinds,
             orders=self.binning.orders,
+            classes=self.classes,
         )
         spreads = np.abs(slopes) * [term.sd for term in terms]
         return Translation(
@@ -217,7 +223,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
     terms = () if lines is None else tuple(lines.terms)
     return TrainingRows(
-        Units(binning, terms, family, shift, unit),
+        Units(binning, terms, family, shift, unit, raw.classes),
         codes,
         y if unit == 1.0 and shift == 0.0 else (y - shift) / unit,
         shares,
