@@ -14,7 +14,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["columns"],
     ["frames"],
     ["conditions"],
-    ["rules", "families"],
+    ["rules", "families", "class_weights"],
     ["multinomial"],
     ["parser", "checks", "targets"],
     ["ensemble", "linear"],

@@ -33,6 +33,7 @@ def prepare_auto(
     settings : FitSettings, ``bins`` None where none are asked for
     limits : Limits, of which the coarse fit may use a third
     """
+    raw = raw.weigh(settings.class_weights)
     if settings.bins is not None or settings.kind == "l0":
         return prepare_rows(raw, family, settings)
     coarse = replace(settings, bins=COARSE_BINS, tol=COARSE_TOL)

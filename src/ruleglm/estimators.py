@@ -18,6 +18,7 @@ from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.models import (
     ATTRIBUTES,
+    CLASS_WEIGHT,
     REGRESSOR_PARAMETERS,
     RuleModel,
     RuleModelClassifier,
@@ -120,7 +121,7 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
 
     The log-odds of the second class (``classes_[1]``) are an intercept plus the coefficients of
     the rules that fire.
-    {PARAMETERS}{ATTRIBUTES}
+    {PARAMETERS}{CLASS_WEIGHT}{ATTRIBUTES}
     classes_ : ndarray of shape (2,)
 
     Examples
@@ -151,6 +152,7 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         pricing: str = "auto",
         pricing_options: dict[str, Any] | None = None,
         linear_terms: bool = False,
+        class_weight: dict[Any, float] | str | None = None,
         bins: int | str = 32,
         thresholds: dict[str, Any] | None = None,
         categorical: Any = None,
@@ -172,6 +174,7 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         self.pricing = pricing
         self.pricing_options = pricing_options
         self.linear_terms = linear_terms
+        self.class_weight = class_weight
         self.bins = bins
         self.thresholds = thresholds
         self.categorical = categorical

@@ -28,6 +28,7 @@ from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.models import (
     ATTRIBUTES,
+    CLASS_WEIGHT,
     REGRESSOR_PARAMETERS,
     RuleModel,
     RuleModelClassifier,
@@ -76,6 +77,11 @@ PARAMETERS = f"""
         Seconds after which the paths end where they are, with a warning.
     n_jobs : int, default=None
         Threads, over folds; None means 1, -1 all cores. The model does not depend on it.
+"""
+
+CLASS_WEIGHT_IN_FOLDS = """ In every fold
+        "balanced" is computed from the training rows; the loss on held-out rows counts classes by
+        the same factors, while a scorer sees ``sample_weight`` only.
 """
 
 MORE_ATTRIBUTES = f"""{ATTRIBUTES.rstrip()}
@@ -154,7 +160,8 @@ class _ChosenModel(RuleModel):
             self._make_settings(Penalty(1.0, ratio), float(self.max_complexity), path=True)
             for ratio in ratios
         )
-        splits = keep_counted(self._split(X, raw, groups), raw.weights)
+        counted = raw.weigh(self._class_weights())
+        splits = keep_counted(self._split(X, raw, groups), counted.weights)
         score = None if self.scoring is None else self._build_score(X, raw)
         return Plan(raw, self._make_family(), settings, self.n_lambdas, splits, score)
 
@@ -256,7 +263,7 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
 
     A path of models from none to many rules is fitted to all rows and, with bins and rules of its
     own, in every fold; the folds choose the model. Any other model of the path is at hand by `at`.
-    {PARAMETERS}{MORE_ATTRIBUTES}
+    {PARAMETERS}{CLASS_WEIGHT.rstrip()}{CLASS_WEIGHT_IN_FOLDS}{MORE_ATTRIBUTES}
     classes_ : ndarray of shape (2,)
 
     Examples
@@ -288,6 +295,7 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         pricing: str = "auto",
         pricing_options: dict[str, Any] | None = None,
         linear_terms: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
         bins: int | str = "auto",
         thresholds: dict[str, Any] | None = None,
         categorical: Any = None,
@@ -310,6 +318,7 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         self.pricing = pricing
         self.pricing_options = pricing_options
         self.linear_terms = linear_terms
+        self.class_weight = class_weight
         self.bins = bins
         self.thresholds = thresholds
         self.categorical = categorical

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
+from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
@@ -70,6 +71,13 @@ def shared_parameters(linear: str, bins: str) -> str:
     """Return the documentation of the parameters that all estimators have, with two defaults."""
     return SHARED_PARAMETERS.replace("<linear>", linear).replace("<bins>", bins)
 
+
+CLASS_WEIGHT = """
+    class_weight : dict or "balanced", default=None
+        Factors by class for the weights of the rows; a class that the dict leaves out has 1, a
+        class with 0 is absent. "balanced" lets all classes weigh the same, with the sum of the
+        weights as it is.
+"""
 
 REGRESSOR_PARAMETERS = """
     family : {"gaussian", "binomial", "poisson", "gamma", "tweedie"}, default="gaussian"
@@ -156,7 +164,12 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
             max_rounds=self.max_rounds,
             n_threads=effective_n_jobs(self.n_jobs),
             path=path,
+            class_weights=self._class_weights(),
         )
+
+    def _class_weights(self) -> ClassWeights | None:
+        """Return what the classes count, None if alike or if there are none."""
+        return None
 
     @abstractmethod
     def _make_family(self) -> Family:
@@ -176,11 +189,13 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
         family = self._make_family()
         shift = check_offset(offset, exposure, family, scan.n_rows)
         weights = check_weights(sample_weight, scan.n_rows)
-        if weights is not None and self.penalty == "l0":
-            warn_of_light_weights(weights)
         family.check_target(target)
         labels = self.classes_.tolist() if is_classifier(self) else ()
-        return RawRows(scan, target, weights, shift, tuple(labels))
+        raw = RawRows(scan, target, weights, shift, tuple(labels))
+        counted = raw.weigh(self._class_weights()).weights
+        if counted is not None and self.penalty == "l0":
+            warn_of_light_weights(counted)
+        return raw
 
     def _hold(self, model: PathModel, variant: int, units: Units) -> None:
         """Make a fitted model this estimator's own."""
@@ -250,6 +265,14 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
 class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     """What the classifiers share."""
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **RuleModel._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def _class_weights(self) -> ClassWeights | None:
+        return read_class_weight(self.class_weight, self.classes_)
+
     def _make_family(self) -> Family:
         return get_family("binomial")
 
@@ -258,8 +281,13 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         check_length(labels, n_rows)
         check_classification_targets(labels)
         self.classes_, encoded = np.unique(labels, return_inverse=True)
-        check_two_classes(labels, self.classes_, check_weights(sample_weight, n_rows))
-        return encoded.astype(np.float64)
+        target = encoded.astype(np.float64)
+        weights = check_weights(sample_weight, n_rows)
+        counts = self._class_weights()
+        if counts is not None:
+            weights = scale_weights(counts.factors(target, weights), target, weights)
+        check_two_classes(labels, self.classes_, weights)
+        return target
 
     def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
         """Return the log-odds of the second class in each row."""

@@ -139,13 +139,15 @@ def score_fold(
     """
     train, valid = split
     fold = replace(plan, settings=tuple(replace(each, n_threads=1) for each in plan.settings))
-    rows = prepare_auto(plan.raw.take(train), plan.family, fold.settings[0], limits)
+    training = plan.raw.take(train)
+    rows = prepare_auto(training, plan.family, fold.settings[0], limits)
     grids = [[Penalty(model.strength, model.lambda_1) for model in path] for path in paths]
     fitted, ended = fit_all(rows, fold, grids, limits, advance)
     found = list(chain.from_iterable(fitted))
     if plan.score is None:
         scale = (rows.units.unit / units.unit) ** 2 if plan.family.constant_hessian else 1.0
-        values = scale * held_out_losses(plan.raw.take(valid), rows.units, found)
+        held_out = plan.raw.take(valid).weigh(plan.settings[0].class_weights, training)
+        values = scale * held_out_losses(held_out, rows.units, found)
     else:
         n_variants = len(found[0].coefs)
         values = np.array(

@@ -8,12 +8,13 @@ means the same on every data set; the ensemble that comes out is in the target's
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ruleglm.binning import Binning, BinRule, bin_rows
+from ruleglm.class_weights import ClassWeights, scale_weights
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.engines import LocalEngine
 from ruleglm.ensemble import RuleEnsemble
@@ -50,6 +51,7 @@ class FitSettings:
     max_rounds: int
     n_threads: int
     path: bool
+    class_weights: ClassWeights | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,23 @@ class RawRows:
             None if self.offset is None else self.offset[rows],
             self.classes,
         )
+
+    def weigh(
+        self, class_weights: ClassWeights | None, training: "RawRows | None" = None
+    ) -> "RawRows":
+        """Return the rows with weights that count classes as asked.
+
+        Parameters
+        ----------
+        class_weights : ClassWeights or None
+        training : RawRows, optional
+            The rows that balanced weights are computed from; by default these.
+        """
+        if class_weights is None:
+            return self
+        source = self if training is None else training
+        factors = class_weights.factors(source.y, source.weights)
+        return replace(self, weights=scale_weights(factors, self.y, self.weights))
 
 
 @dataclass(frozen=True, eq=False)
