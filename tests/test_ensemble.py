@@ -196,7 +196,7 @@ def test_text_is_readable():
     assert text.split("\n") == [
         "binomial model with logit link: 2 rules and 1 linear term, complexity 3.6",
         "   -1.25  (intercept)",
-        "  +0.021  age  (line from 20 to 80)",
+        "  +0.021  age (line from 20 to 80)",
         "    +0.8  age > 50",
         "   -12.5  age > 50 and sex = 'F'",
     ]

@@ -24,7 +24,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["pricing"],
     ["solvers"],
     ["training"],
-    ["fitting"],
+    ["fitting", "refitting"],
     ["adaptive"],
     ["path"],
     ["selection"],

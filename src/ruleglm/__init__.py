@@ -5,6 +5,7 @@ from ruleglm.estimators import RuleClassifier, RuleRegressor
 from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
 from ruleglm.parser import RuleSyntaxError, parse_rule
 from ruleglm.path import TradeoffPath
+from ruleglm.refitting import refit
 from ruleglm.rules import LinearTerm, Rule
 
 __version__ = "0.1.0"
@@ -20,4 +21,5 @@ __all__ = [
     "RuleSyntaxError",
     "TradeoffPath",
     "parse_rule",
+    "refit",
 ]

@@ -6,7 +6,7 @@ contributions, its table and its text show the same numbers that it predicts wit
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,14 @@ from ruleglm.conditions import Condition
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.families import Family
 from ruleglm.frames import Column, Kind, Level, LevelColumn, Table, read_table
+from ruleglm.parser import parse_rule
 from ruleglm.rules import LinearTerm, Rule
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Term: TypeAlias = Rule | str | int
+"""A term of a model: a rule, its text (of a line the column's name), or its row in the table."""
 
 DEGREE_WEIGHT = 0.2
 """What one more condition adds to the complexity of a rule, which starts at 1."""
@@ -178,6 +182,76 @@ class RuleEnsemble:
         """Read rows as the model needs them: its columns, kinds and orders of levels."""
         return read_table(X, names=self.names, kinds=self.kinds, levels=self.orders)
 
+    # ----------------------------------------------------------------------------------- edits
+
+    def drop(self, *terms: Term) -> "RuleEnsemble":
+        """Return the model without some of its terms; the other coefficients stay.
+
+        Parameters
+        ----------
+        *terms : Rule, str or int
+            Rules, or texts as in `terms` (of a line the column's name), or rows of `table`.
+        """
+        gone = {self.place(term) for term in terms}
+        n_lines = len(self.linear_terms)
+        lines = [k for k in range(n_lines) if 1 + k not in gone]
+        rules = [k for k in range(len(self.rules)) if 1 + n_lines + k not in gone]
+        return replace(
+            self,
+            rules=tuple(self.rules[k] for k in rules),
+            coefficients=self.coefficients[rules],
+            linear_terms=tuple(self.linear_terms[k] for k in lines),
+            linear_coefficients=self.linear_coefficients[lines],
+        )
+
+    def add(self, *rules: Rule | str) -> "RuleEnsemble":
+        """Return the model with more rules, whose coefficients are 0 until `ruleglm.refit`."""
+        new = [self.read_rule(rule) for rule in rules]
+        coefficients = self.coefficients
+        for place, rule in enumerate(new):
+            if rule in self.rules or rule in new[:place]:
+                raise ValueError(f"The rule `{rule}` is in the model already.")
+        zeros = np.zeros((len(new), *coefficients.shape[1:]))
+        return replace(
+            self, rules=(*self.rules, *new), coefficients=np.concatenate([coefficients, zeros])
+        )
+
+    def replace(self, old: Term, new: Rule | str) -> "RuleEnsemble":
+        """Return the model with another rule in the place of one, with its coefficient."""
+        place, rule = self.place(old) - 1 - len(self.linear_terms), self.read_rule(new)
+        if place < 0:
+            raise ValueError(f"{old!r} is a line; only rules can be replaced, so drop it.")
+        rules = list(self.rules)
+        rules[place] = rule
+        if rules.count(rule) > 1:
+            raise ValueError(f"The rule `{rule}` is in the model already; drop {old!r} instead.")
+        return replace(self, rules=tuple(rules))
+
+    def place(self, term: Term) -> int:
+        """Return the row of `table` in which a term is, or say that the model does not have it."""
+        if isinstance(term, (int, np.integer)):
+            if not 0 < term < len(self.terms):
+                raise ValueError(
+                    f"There is no term {term}; rows of the table from 1 to {len(self.terms) - 1} "
+                    "hold rules and lines, row 0 the intercept."
+                )
+            return int(term)
+        for row, line in enumerate(self.linear_terms, 1):
+            if term in (line.feature, line.text(), line.label()):
+                return row
+        rule = self.read_rule(term)
+        if rule not in self.rules:
+            raise ValueError(f"The model has no rule `{rule}`; its terms are in `table()`.")
+        return 1 + len(self.linear_terms) + self.rules.index(rule)
+
+    def read_rule(self, rule: Any) -> Rule:
+        """Return a rule from its text; a Rule is returned as it is."""
+        if isinstance(rule, Rule):
+            return rule
+        if not isinstance(rule, str):
+            raise TypeError(f"{rule!r} is no rule; give a Rule or its text.")
+        return parse_rule(rule, self.orders)
+
     # ---------------------------------------------------------------------------- descriptions
 
     @property
@@ -232,11 +306,11 @@ class RuleEnsemble:
             f"{self.family.name} model with {self.family.link} link: {' and '.join(counts)}, "
             f"complexity {self.complexity:.4g}"
         )
-        ranges = [f"  (line from {term.low:.6g} to {term.high:.6g})" for term in self.linear_terms]
-        notes = ["", *ranges, *[""] * len(self.rules)]
         numbers = self._coefficient_texts()
-        rows = zip(numbers, self.terms, notes, strict=True)
-        return "\n".join([title, *(f"  {num}  {term}{note}" for num, term, note in rows)])
+        lines = (term.label() for term in self.linear_terms)
+        texts = (INTERCEPT, *lines, *(rule.text() for rule in self.rules))
+        rows = zip(numbers, texts, strict=True)
+        return "\n".join([title, *(f"  {number}  {text}" for number, text in rows)])
 
     def _coefficient_texts(self) -> list[str]:
         """Write the coefficients of each term, aligned; of many classes only the largest."""

@@ -238,6 +238,11 @@ class _ChosenModel(RuleModel):
         place = int(self.path_.best_variants()[index])
         return self._make_plain(self.path_.models[index], place, self.path_.units)
 
+    def _refit(self, *given: Any) -> Any:
+        """Return the chosen model, edited, as a plain estimator."""
+        check_is_fitted(self, "path_")
+        return self.at(self.best_index_)._refit(*given)
+
     def _make_plain(self, model: PathModel, variant: int, units: Units) -> Any:
         """Return a plain estimator that holds a model."""
         names = self._plain._get_param_names()

@@ -82,9 +82,23 @@ def _build_term(column: NumberColumn, weights: FloatArray | None) -> ScaledTerm 
     low, high = (float(value) for value in values[order[places]])
     if not low < high:
         return None
-    clipped = np.clip(values, low, high)
-    center = float(np.average(clipped, weights=shares))
-    sd = float(np.sqrt(np.average((clipped - center) ** 2, weights=shares)))
-    if not np.isfinite(sd) or sd <= 1e-12 * max(abs(low), abs(high)):
+    center, sd = moments(np.clip(values, low, high), shares)
+    return ScaledTerm(LinearTerm(column.name, low, high, center), center, sd) if sd else None
+
+
+def scale_term(term: LinearTerm, table: Table, weights: FloatArray | None) -> ScaledTerm | None:
+    """Scale a term of a model to other rows; None if it does not vary on them."""
+    known = np.isfinite(term.numbers(table))
+    values = term.values(table)[known]
+    if len(values) == 0:
         return None
-    return ScaledTerm(LinearTerm(column.name, low, high, center), center, sd)
+    center, sd = moments(values, np.ones(len(values)) if weights is None else weights[known])
+    return ScaledTerm(term, center, sd) if sd else None
+
+
+def moments(values: FloatArray, shares: FloatArray) -> tuple[float, float]:
+    """Return the mean and the standard deviation, 0 where that is nothing but rounding."""
+    center = float(np.average(values, weights=shares))
+    sd = float(np.sqrt(np.average((values - center) ** 2, weights=shares)))
+    known = np.isfinite(sd) and sd > 1e-12 * float(np.abs(values).max())
+    return center, sd if known else 0.0

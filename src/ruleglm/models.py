@@ -5,8 +5,10 @@ The estimators themselves, with their parameters and ``fit``, are in :mod:`ruleg
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
+from copy import copy
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -19,12 +21,16 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
+from ruleglm.ensemble import Term
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
 from ruleglm.frames import read_table, scan_table
 from ruleglm.pricing import PRICERS, Penalty
+from ruleglm.refitting import Rows, refit_terms
+from ruleglm.rules import Rule
+from ruleglm.solvers.master import REFIT_RIDGE
 from ruleglm.targets import check_labels, check_length, check_target, check_two_classes
-from ruleglm.training import FitSettings, RawRows, Units
+from ruleglm.training import FitSettings, RawRows, Translation, Units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,14 +203,17 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
             warn_of_light_weights(counted)
         return raw
 
-    def _hold(self, model: PathModel, variant: int, units: Units) -> None:
-        """Make a fitted model this estimator's own."""
-        said = units.translate(model.rules, model.linear, model.coefs[variant], model.supports)
-        self._supports = said.supports
-        self._importances = said.importances
+    def _show(self, said: Translation) -> None:
+        """Hold an ensemble and what the rows say of its terms."""
+        self._supports, self._importances = said.supports, said.importances
         self.ensemble_ = said.ensemble
         self.intercept_ = said.ensemble.intercept
         self.complexity_ = said.ensemble.complexity
+
+    def _hold(self, model: PathModel, variant: int, units: Units) -> None:
+        """Make a fitted model this estimator's own."""
+        coef = model.coefs[variant]
+        self._show(units.translate(model.rules, model.linear, coef, model.supports))
         self.objective_ = model.solution.objective
         self.lower_bound_ = model.solution.lower_bound
         self.gap_ = model.solution.gap
@@ -222,10 +231,7 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self, "ensemble_")
         ensemble = self.ensemble_
-        lines = [
-            f"{term.text()} (line from {term.low:.6g} to {term.high:.6g})"
-            for term in ensemble.linear_terms
-        ]
+        lines = [term.label() for term in ensemble.linear_terms]
         frame = pd.DataFrame(
             {
                 "rule": lines + [rule.text() for rule in ensemble.rules],
@@ -236,6 +242,37 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
             }
         )
         return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+
+    def _refit(
+        self,
+        given: tuple[Any, ...],
+        drop: Iterable[Term],
+        add: Iterable[Rule | str],
+        fixed: Iterable[Term],
+    ) -> Self:
+        """Return a copy that holds the edited model with new coefficients."""
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_
+        gone = [self._place(term) for term in drop]
+        names = [ensemble.terms[self._place(term)] for term in fixed]
+        rows = Rows.read(ensemble, *given)
+        ridge = self.ridge if self.penalty == "l0" else REFIT_RIDGE * rows.size
+        edited = copy(self)
+        edited._show(refit_terms(ensemble.drop(*gone).add(*add), rows, ridge, names))
+        edited.objective_ = edited.lower_bound_ = edited.gap_ = np.nan
+        edited.certified_ = False
+        edited.certificate_ = "edited and refitted, of which nothing is proved"
+        edited.n_iter_, edited._trace = 0, ()
+        return edited
+
+    def _place(self, term: Term) -> int:
+        """Return the place of a term in the ensemble; a number is a row of ``rules_``."""
+        if isinstance(term, (int, np.integer)):
+            shown = self.rules_["rule"].tolist()
+            if not 0 <= term < len(shown):
+                raise ValueError(f"There is no row {term} in `rules_`, which has {len(shown)}.")
+            term = shown[term]
+        return self.ensemble_.place(term)
 
     @property
     def trace_(self) -> "pd.DataFrame":
@@ -305,6 +342,40 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         labels: AnyArray = self.classes_[positive.astype(np.int64)]
         return labels
 
+    def refit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        drop: Iterable[Term] = (),
+        add: Iterable[Rule | str] = (),
+        fixed: Iterable[Term] = (),
+        offset: Any = None,
+    ) -> Any:
+        """Return a model with rules dropped or added, and all coefficients fitted again.
+
+        This model stays as it is. The rows may be other ones than those of the fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As for `fit`.
+        drop : iterable of Rule, str or int
+            Terms to leave out: rules, their texts, or rows of `rules_`.
+        add : iterable of Rule or str
+            Rules to add, of any thresholds and levels.
+        fixed : iterable of Rule, str or int
+            Terms that keep their coefficients.
+
+        Returns
+        -------
+        RuleClassifier
+            Its ``gap_`` and bounds are nan: nothing is proved of edited models. Coefficients have
+            the ridge of this model; `ruleglm.refit` takes any.
+        """
+        return self._refit((X, y, sample_weight, offset, None), drop, add, fixed)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -334,3 +405,38 @@ class RuleModelRegressor(RegressorMixin, RuleModel):  # type: ignore[misc]
         """Return the mean of the target in each row."""
         eta = self._linear_predictor(X, offset, exposure)
         return self.ensemble_.family.mean(eta)
+
+    def refit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        drop: Iterable[Term] = (),
+        add: Iterable[Rule | str] = (),
+        fixed: Iterable[Term] = (),
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Any:
+        """Return a model with rules dropped or added, and all coefficients fitted again.
+
+        This model stays as it is. The rows may be other ones than those of the fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            As for `fit`.
+        drop : iterable of Rule, str or int
+            Terms to leave out: rules, their texts, or rows of `rules_`.
+        add : iterable of Rule or str
+            Rules to add, of any thresholds and levels.
+        fixed : iterable of Rule, str or int
+            Terms that keep their coefficients.
+
+        Returns
+        -------
+        RuleRegressor
+            Its ``gap_`` and bounds are nan: nothing is proved of edited models. Coefficients have
+            the ridge of this model; `ruleglm.refit` takes any.
+        """
+        return self._refit((X, y, sample_weight, offset, exposure), drop, add, fixed)

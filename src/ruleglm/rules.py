@@ -114,14 +114,21 @@ class LinearTerm:
         """Write the feature's name, in backquotes if it needs them."""
         return quote_name(self.feature)
 
+    def label(self) -> str:
+        """Write the name and the range of the line, as tables show it."""
+        return f"{self.text()} (line from {self.low:.6g} to {self.high:.6g})"
+
     def values(self, table: Table) -> FloatArray:
         """Return the feature's value in each row, clipped and filled."""
+        numbers = self.numbers(table)
+        return np.where(np.isnan(numbers), self.fill, np.clip(numbers, self.low, self.high))
+
+    def numbers(self, table: Table) -> FloatArray:
+        """Return the feature's value in each row as it is, NaN where it is missing."""
         column = table.column(self.feature)
         if isinstance(column, NumberColumn):
-            numbers = column.values
-        else:
-            numbers = level_numbers(column).take(column.codes)
-        return np.where(np.isnan(numbers), self.fill, np.clip(numbers, self.low, self.high))
+            return column.values
+        return level_numbers(column).take(column.codes)
 
     def __str__(self) -> str:
         return self.text()

@@ -1,0 +1,248 @@
+"""Coefficients for given rules: a model that a person has edited, or one that meets new rows.
+
+The rules and lines of an ensemble become columns of an engine, so that weights, offsets, families
+and the ridge mean what they mean in a fit.
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from ruleglm.checks import check_offset, check_weights
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatArray
+from ruleglm.engines import LocalEngine
+from ruleglm.ensemble import RuleEnsemble, Term
+from ruleglm.frames import Table
+from ruleglm.linear import scale_term
+from ruleglm.solvers import refit as minimise
+from ruleglm.targets import check_labels, check_length, check_target
+from ruleglm.training import Translation, target_scale
+
+TOL = 1e-14
+"""Decrease of the mean loss that a step has to promise."""
+
+DEFAULT_RIDGE = 1.0
+
+
+def refit(
+    ensemble: RuleEnsemble,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    offset: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
+    ridge: float = DEFAULT_RIDGE,
+    fixed: Iterable[Term] = (),
+) -> RuleEnsemble:
+    """Fit the coefficients of a model's rules and lines to rows, and leave the rules as they are.
+
+    For a model that a person has edited (`RuleEnsemble.drop`, `add`, `replace`), and for new rows.
+
+    Parameters
+    ----------
+    ensemble : RuleEnsemble
+    X : frame or array with n rows
+        The columns that the model reads.
+    y : array-like of shape (n,)
+        Labels of the model's classes, or numbers in the range of its family.
+    sample_weight : array-like of shape (n,), optional
+        A weight of 2 is the row twice, a weight of 0 the row left out.
+    offset, exposure : array-like of shape (n,), optional
+        As in the fit.
+    ridge : float
+        Coefficients are shrunk as by this many rows without an effect, each. With 0, terms must
+        not be collinear, and rules that separate the classes get very large coefficients.
+    fixed : iterable of Rule, str or int
+        Terms that keep their coefficients; see `RuleEnsemble.drop` for how to name them.
+
+    Returns
+    -------
+    RuleEnsemble
+        The same terms in the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ruleglm import RuleRegressor, refit
+    >>> X = np.arange(40.0).reshape(-1, 1) % 20
+    >>> model = RuleRegressor(lambda_0=0.01).fit(X, X[:, 0] > 11)
+    >>> edited = model.ensemble_.drop(1).add("x0 > 10")
+    >>> print(refit(edited, X, X[:, 0] > 11, ridge=0.0).terms)
+    ('(intercept)', 'x0 > 10')
+    """
+    held = Rows.read(ensemble, X, y, sample_weight, offset, exposure)
+    return refit_terms(ensemble, held, ridge, fixed).ensemble
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to fit coefficients to, those of weight 0 left out.
+
+    Attributes
+    ----------
+    table : Table
+    y : (n_rows,) float64
+    weights : (n_rows,) float64, or None for equal weights
+    offset : (n_rows,) float64 or None
+    """
+
+    table: Table
+    y: FloatArray
+    weights: FloatArray | None
+    offset: FloatArray | None
+
+    @classmethod
+    def read(
+        cls,
+        ensemble: RuleEnsemble,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any,
+        exposure: Any,
+    ) -> "Rows":
+        """Check and read rows as the model needs them."""
+        table = ensemble.read(X)
+        target = encode_labels(y, ensemble.classes) if ensemble.classes else check_target(y)
+        check_length(target, table.n_rows)
+        ensemble.family.check_target(target)
+        weights = check_weights(sample_weight, table.n_rows)
+        shift = check_offset(offset, exposure, ensemble.family, table.n_rows)
+        if weights is None or weights.all():
+            return cls(table, target, weights, shift)
+        kept = weights > 0
+        shift = None if shift is None else shift[kept]
+        return cls(table.take(kept), target[kept], weights[kept], shift)
+
+    @property
+    def size(self) -> float:
+        """The rows that these stand for: the sum of their weights."""
+        return float(len(self.y) if self.weights is None else self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The terms of a model on some rows, lines scaled as in a fit.
+
+    Attributes
+    ----------
+    masks : (n_rules, n_rows) uint8, where each rule holds
+    lines : (n_linear_terms, n_rows) float64, ``(value - center) * scale``
+    centers, scales, sds : (n_linear_terms,) float64, 0 for a line that does not vary
+    """
+
+    masks: CodeArray
+    lines: FloatArray
+    centers: FloatArray
+    scales: FloatArray
+    sds: FloatArray
+
+    @classmethod
+    def build(cls, ensemble: RuleEnsemble, table: Table, shares: FloatArray | None) -> "Columns":
+        """Evaluate the terms of a model."""
+        scaled = [scale_term(term, table, shares) for term in ensemble.linear_terms]
+        moments = [(0.0, 0.0, 0.0) if s is None else (s.center, s.scale, s.sd) for s in scaled]
+        lines = [np.zeros(table.n_rows) if s is None else s.column(table) for s in scaled]
+        masks = [rule.holds(table) for rule in ensemble.rules]
+        return cls(
+            np.array(masks, CODE_DTYPE).reshape(-1, table.n_rows),
+            np.array(lines).reshape(-1, table.n_rows),
+            *np.array(moments).reshape(-1, 3).T,
+        )
+
+
+def refit_terms(
+    ensemble: RuleEnsemble, rows: Rows, ridge: float, fixed: Iterable[Term] = ()
+) -> Translation:
+    """Fit the coefficients of a model, and say what the rows tell of its terms."""
+    if ensemble.family.output_shape:
+        raise ValueError("models of more than two classes cannot be refitted; fit them anew")
+    if not 0.0 <= ridge < np.inf:
+        raise ValueError(f"`ridge` is {ridge}; give a number of rows, at least 0")
+    family, first = ensemble.family, 1 + len(ensemble.linear_terms)
+    shares = None if rows.weights is None else rows.weights / rows.weights.sum()
+    shift, unit = target_scale(rows.y, shares) if family.constant_hessian else (0.0, 1.0)
+    columns = Columns.build(ensemble, rows.table, shares)
+    kept = sorted({ensemble.place(term) for term in fixed})
+    given = given_part(ensemble, rows, kept)
+    engine = LocalEngine(
+        columns.masks,
+        np.full(len(columns.masks), 2, INDEX_DTYPE),
+        (rows.y - shift) / unit,
+        family,
+        weights=shares,
+        offset=None if given is None else given / unit,
+        linear=columns.lines,
+    )
+    n_rules = len(columns.masks)
+    # of rules that cover the same rows, the engine holds another only if its degree is smaller
+    engine.add_rules([((k, 0b10),) for k in range(n_rules)], range(n_rules, 0, -1))
+    supports = engine.supports()
+    members = np.concatenate([[True], columns.sds > 0, (supports > 0) & (supports < 1)])
+    warn_of_idle(ensemble, members, kept)
+    members[kept] = False
+    coef = unit * solve(engine, ridge / rows.size, members)
+    coef[1:first] *= columns.scales
+    coef[0] += shift - float(coef[1:first] @ columns.centers)
+    coef[kept] = ensemble.all_coefficients()[kept]
+    fitted = replace(
+        ensemble,
+        intercept=coef[0],
+        coefficients=coef[first:],
+        linear_coefficients=coef[1:first],
+    )
+    spreads = np.concatenate([columns.sds, np.sqrt(supports * (1 - supports))])
+    shown = np.concatenate([np.ones(first - 1), supports])
+    return Translation(fitted, shown, np.abs(coef[1:]) * spreads)
+
+
+def given_part(ensemble: RuleEnsemble, rows: Rows, kept: list[int]) -> FloatArray | None:
+    """Return what is known of the linear predictor: the offset and the terms that stay."""
+    if not kept:
+        return rows.offset
+    others = set(range(1, len(ensemble.terms))) - set(kept)
+    stay = replace(ensemble.drop(*others), intercept=0.0)
+    return stay.decision_function(rows.table, rows.offset)
+
+
+def solve(engine: LocalEngine, ridge: float, members: BoolArray) -> FloatArray:
+    """Return the coefficients of an engine's columns, 0 for those that may not move."""
+    coef = np.zeros(len(members))
+    coef[0] = engine.null_intercept()
+    engine.set_coefficients(coef)
+    try:
+        return minimise(engine, coef, ridge, TOL, members).coef
+    except linalg.LinAlgError as error:
+        raise ValueError(
+            "These rows do not determine the coefficients, because terms are collinear on them; "
+            "drop some, or give a `ridge` above 0"
+        ) from error
+
+
+def encode_labels(y: Any, classes: tuple[Any, ...]) -> FloatArray:
+    """Return 1 for the labels of the second class and 0 for those of the first."""
+    labels = np.ravel(np.asarray(check_labels(y)))
+    place = {label: float(code) for code, label in enumerate(classes)}
+    unknown = [label for label in labels.tolist() if label not in place]
+    if unknown:
+        raise ValueError(f"y holds {unknown[0]!r}, but the model tells apart {classes}")
+    return np.array([place[label] for label in labels.tolist()])
+
+
+def warn_of_idle(ensemble: RuleEnsemble, members: BoolArray, kept: list[int]) -> None:
+    """Name the terms of which the rows say nothing."""
+    idle = [ensemble.terms[k] for k in np.flatnonzero(~members) if k not in kept]
+    if idle:
+        warnings.warn(
+            f"{', '.join(f'`{term}`' for term in idle)}: the same for all of these rows, which say "
+            "nothing about it, so that its coefficient is 0; drop it, or name it in `fixed` to "
+            "keep its coefficient",
+            UserWarning,
+            stacklevel=4,
+        )
