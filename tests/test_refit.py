@@ -273,6 +273,12 @@ def test_refit_of_nothing_edited_is_the_model_itself():
         assert "nothing is proved" in again.certificate_
 
 
+def test_refit_counts_classes_as_the_fit_did():
+    y = target_of("binomial", FRAME)
+    model = RuleClassifier(class_weight={0: 1.0, 1: 5.0}, lambda_0=0.03).fit(FRAME, y)
+    assert_allclose(model.refit(FRAME, y).predict_proba(FRAME), model.predict_proba(FRAME), 1e-4)
+
+
 def test_rows_of_the_table_of_rules_can_be_dropped():
     y = np.where(target_of("binomial", FRAME) > 0, "yes", "no")
     model = RuleClassifierCV(max_complexity=12, cv=2, bins=8).fit(FRAME, y)

@@ -7,6 +7,7 @@ The estimators themselves, with their parameters and ``fit``, are in :mod:`ruleg
 from abc import abstractmethod
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -256,6 +257,10 @@ class RuleModel(BaseEstimator):  # type: ignore[misc]
         gone = [self._place(term) for term in drop]
         names = [ensemble.terms[self._place(term)] for term in fixed]
         rows = Rows.read(ensemble, *given)
+        counts = self._class_weights()
+        if counts is not None:
+            factors = counts.factors(rows.y, rows.weights)
+            rows = replace(rows, weights=scale_weights(factors, rows.y, rows.weights))
         ridge = self.ridge if self.penalty == "l0" else REFIT_RIDGE * rows.size
         edited = copy(self)
         edited._show(refit_terms(ensemble.drop(*gone).add(*add), rows, ridge, names))
