@@ -50,5 +50,7 @@ def target_of(family, frame, seed=1):
     mean = np.exp(0.5 * eta)
     if family == "poisson":
         return rng.poisson(mean).astype(float)
+    if family == "negative_binomial":
+        return rng.poisson(mean * rng.gamma(1.0, 1.0, len(frame))).astype(float)
     amounts = mean * rng.gamma(3.0, 1 / 3, len(frame))
     return amounts if family == "gamma" else np.where(rng.random(len(frame)) < 0.3, 0.0, amounts)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, xlogy
+from scipy.stats import nbinom
 from sklearn.metrics import (
     log_loss,
     mean_gamma_deviance,
@@ -14,20 +16,28 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
 )
 
-from ruleglm.families import FAMILIES, NULL_ETA_LIMIT, Tweedie, get_family
+from ruleglm.families import FAMILIES, NULL_ETA_LIMIT, NegativeBinomial, Tweedie, get_family
 
-CASES = [get_family(name) for name in FAMILIES] + [Tweedie(1.02), Tweedie(1.98)]
+CASES = [get_family(name) for name in FAMILIES] + [
+    Tweedie(1.02),
+    Tweedie(1.98),
+    NegativeBinomial(1e-3),
+    NegativeBinomial(0.3),
+    NegativeBinomial(40.0),
+]
 
 TARGETS = {
     "gaussian": [-30.0, -1.0, 0.0, 0.3, 2.0, 1e3],
     "binomial": [0.0, 1.0, 0.5, 0.2, 1e-9, 1.0 - 1e-9],
     "poisson": [0.0, 1.0, 2.0, 0.7, 1e-6, 500.0],
+    "negative_binomial": [0.0, 1.0, 2.0, 0.7, 1e-6, 500.0],
     "gamma": [1.0, 1e-6, 0.4, 3.0, 500.0],
     "tweedie": [0.0, 1.0, 1e-6, 0.4, 3.0, 500.0],
 }
 FORBIDDEN = {
     "binomial": [-0.1, 1.0000001, 2.0],
     "poisson": [-1e-9, -3.0],
+    "negative_binomial": [-1e-9, -3.0],
     "gamma": [0.0, -3.0],
     "tweedie": [-1e-9, -3.0],
 }
@@ -52,6 +62,17 @@ def grid(family, etas):
 
 def link(family, mean):
     return LINKS[family.link](mean)
+
+
+def nbinom_deviance(y, mean, alpha):
+    """Unit deviance from the probabilities themselves, continued to y that are no counts."""
+
+    def log_probability(mean):
+        size = 1.0 / alpha
+        terms = gammaln(y + size) - gammaln(size) - gammaln(y + 1.0)
+        return terms + xlogy(y, mean / (size + mean)) + size * np.log(size / (size + mean))
+
+    return 2.0 * (log_probability(y) - log_probability(mean))
 
 
 def draw_rows(family, seed, n=60):
@@ -101,7 +122,7 @@ def test_loss_is_zero_at_the_saturated_fit_and_positive_elsewhere(family):
 
 def test_loss_vanishes_where_the_mean_meets_the_edge():
     edge = np.array([-60.0])
-    for name in ("binomial", "poisson", "tweedie"):
+    for name in ("binomial", "poisson", "negative_binomial", "tweedie"):
         assert get_family(name).loss(np.zeros(1), edge) < 1e-12
     assert get_family("binomial").loss(np.ones(1), -edge) < 1e-12
 
@@ -136,6 +157,7 @@ def test_conjugate_is_infinite_exactly_outside_the_domain(family):
         "gaussian": (np.full_like(y, -np.inf), np.full_like(y, np.inf)),
         "binomial": (-y, 1.0 - y),
         "poisson": (-y, np.full_like(y, np.inf)),
+        "negative_binomial": (-y, np.full_like(y, 1.0 / getattr(family, "alpha", 1.0))),
         "gamma": (np.full_like(y, -np.inf), np.ones_like(y)),
         "tweedie": (np.where(y > 0.0, -np.inf, 0.0), np.full_like(y, np.inf)),
     }[family.name]
@@ -192,7 +214,7 @@ def test_null_eta_survives_offsets_far_apart():
     assert np.isfinite(get_family("poisson").null_eta(y, 1.0, 10.0 * offset))
 
 
-@pytest.mark.parametrize("name", ["binomial", "poisson", "tweedie"])
+@pytest.mark.parametrize("name", ["binomial", "poisson", "negative_binomial", "tweedie"])
 def test_null_eta_is_finite_when_there_is_nothing_but_zeros(name):
     offset = np.array([0.1, 0.2, 0.3])
     assert get_family(name).null_eta(np.zeros(3), np.ones(3), offset) == -NULL_ETA_LIMIT
@@ -202,7 +224,7 @@ def test_null_eta_is_finite_when_there_is_nothing_but_zeros(name):
 
 
 @each_family
-def test_twice_the_loss_is_the_deviance_of_scikit_learn(family):
+def test_twice_the_loss_is_the_deviance_of_others(family):
     rng = np.random.default_rng(3)
     y, weights, eta = draw_rows(family, seed=1, n=200)
     eta = rng.normal(size=200)
@@ -212,6 +234,9 @@ def test_twice_the_loss_is_the_deviance_of_scikit_learn(family):
         "gaussian": mean_squared_error,
         "binomial": lambda y, mean, **options: 2.0 * log_loss(y, mean, **options),
         "poisson": mean_poisson_deviance,
+        "negative_binomial": lambda y, mean, sample_weight: np.average(
+            nbinom_deviance(y, mean, family.alpha), weights=sample_weight
+        ),
         "gamma": mean_gamma_deviance,
         "tweedie": lambda y, mean, **options: mean_tweedie_deviance(
             y, mean, power=family.power, **options
@@ -292,6 +317,7 @@ def test_get_family_by_name():
     assert [get_family(name).name for name in FAMILIES] == list(FAMILIES)
     assert get_family("tweedie", power=1.2) == Tweedie(1.2)
     assert get_family("poisson", power=1.2) == get_family("poisson")
+    assert get_family("negative_binomial", alpha=0.2) == NegativeBinomial(0.2)
     with pytest.raises(ValueError, match="family='normal' is not known; choose one of gaussian"):
         get_family("normal")
 
@@ -300,3 +326,28 @@ def test_get_family_by_name():
 def test_tweedie_powers_outside_the_open_interval_are_refused(power):
     with pytest.raises(ValueError, match=r"strictly between 1 and 2.*'poisson' for 1"):
         Tweedie(power)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, np.nan, np.inf])
+def test_negative_binomial_dispersions_that_are_not_positive_are_refused(alpha):
+    with pytest.raises(ValueError, match=r"not a positive number; use family='poisson'"):
+        NegativeBinomial(alpha)
+
+
+def test_negative_binomial_is_the_distribution_of_that_variance():
+    y, mean, alpha = np.arange(6.0), np.full(6, 1.7), 0.6
+    distribution = nbinom(1 / alpha, 1 / (1 + alpha * 1.7))
+    assert_allclose([distribution.mean(), distribution.var()], [1.7, 1.7 + alpha * 1.7**2])
+    differences = NegativeBinomial(alpha).loss(y, np.log(mean)) + distribution.logpmf(y)
+    others = NegativeBinomial(alpha).loss(y, np.log(mean) + 0.5)
+    shifted = nbinom(1 / alpha, 1 / (1 + alpha * 1.7 * np.exp(0.5)))
+    assert_allclose(others + shifted.logpmf(y), differences, atol=1e-14)
+
+
+def test_negative_binomial_without_dispersion_is_poisson():
+    y, eta = grid(get_family("poisson"), np.linspace(-5.0, 5.0, 11))
+    poisson, nearly = get_family("poisson"), NegativeBinomial(1e-9)
+    assert_allclose(nearly.loss(y, eta), poisson.loss(y, eta), rtol=1e-5, atol=1e-9)
+    assert_allclose(nearly.gradient(y, eta), poisson.gradient(y, eta), rtol=1e-5, atol=1e-5)
+    v = poisson.gradient(y, eta) / 2
+    assert_allclose(nearly.conjugate(y, v), poisson.conjugate(y, v), rtol=1e-5, atol=1e-5)

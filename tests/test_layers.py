@@ -17,7 +17,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["rules", "families", "class_weights"],
     ["multinomial"],
     ["parser", "checks", "targets"],
-    ["ensemble", "linear"],
+    ["ensemble", "linear", "dispersion"],
     ["bins", "thresholds"],
     ["binning"],
     ["engines"],

@@ -1,5 +1,6 @@
 """Generalized linear rule models: a few short if-then rules, each with a coefficient."""
 
+from ruleglm.dispersion import estimate_alpha
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.estimators import RuleClassifier, RuleRegressor
 from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
@@ -20,6 +21,7 @@ __all__ = [
     "RuleRegressorCV",
     "RuleSyntaxError",
     "TradeoffPath",
+    "estimate_alpha",
     "parse_rule",
     "refit",
 ]

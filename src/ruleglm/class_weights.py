@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from ruleglm.dtypes import AnyArray, FloatArray
+from ruleglm.dtypes import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,20 @@ class ClassWeights:
         given = np.array(self.given)
         if not self.balanced:
             return given
-        masses = np.bincount(y.astype(np.int64), weights, minlength=len(given))
+        masses = np.bincount(class_numbers(y), weights, minlength=len(given))
         present = masses > 0.0
         fair = masses.sum() / (present.sum() * np.where(present, masses, 1.0))
         return np.where(present, fair, 1.0)
 
 
+def class_numbers(y: FloatArray) -> IntArray:
+    """Return the number of each row's class, from such numbers or from columns of 0 and 1."""
+    return y.astype(np.int64) if y.ndim == 1 else np.argmax(y, axis=1)
+
+
 def scale_weights(factors: FloatArray, y: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Return the weights of rows of class numbers ``y``, times the factors of their classes."""
-    scaled = factors[y.astype(np.int64)]
+    scaled = factors[class_numbers(y)]
     return scaled if weights is None else scaled * weights
 
 

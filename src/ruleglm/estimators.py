@@ -206,8 +206,8 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
     __doc__ = f"""Numbers, counts, amounts or rates from a few short rules.
 
     The linear predictor is an intercept plus the coefficients of the rules that fire; the family's
-    link makes it the mean: identity for gaussian, logit for binomial, logarithm for poisson, gamma
-    and tweedie.
+    link makes it the mean: identity for gaussian, logit for binomial, logarithm for poisson,
+    negative binomial, gamma and tweedie.
     {PARAMETERS}{REGRESSOR_PARAMETERS}{ATTRIBUTES}
     Examples
     --------
@@ -228,6 +228,7 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         *,
         family: str = "gaussian",
         power: float = 1.5,
+        alpha: float = 1.0,
         penalty: str = "l1",
         max_degree: int | str | None = "auto",
         lambda_0: float = 0.02,
@@ -251,6 +252,7 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
     ) -> None:
         self.family = family
         self.power = power
+        self.alpha = alpha
         self.penalty = penalty
         self.max_degree = max_degree
         self.lambda_0 = lambda_0

@@ -388,6 +388,7 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         *,
         family: str = "gaussian",
         power: float = 1.5,
+        alpha: float = 1.0,
         penalty: str = "l0",
         lambda_ratio: Any = 0.2,
         n_lambdas: int = 30,
@@ -412,6 +413,7 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
     ) -> None:
         self.family = family
         self.power = power
+        self.alpha = alpha
         self.penalty = penalty
         self.lambda_ratio = lambda_ratio
         self.n_lambdas = n_lambdas

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from ruleglm.dtypes import BoolArray, FloatArray
 
@@ -75,6 +75,29 @@ class Family(ABC):
 
         Where the infimum is not attained the result is ``NULL_ETA_LIMIT`` or its negative.
         """
+
+    def _shift_null_eta(
+        self, centre: float, y: FloatArray, weights: FloatArray, offset: FloatArray
+    ) -> float:
+        """Return the intercept, given the one that there would be without an offset.
+
+        The derivative in eta grows with eta, so that the intercept is the given one less some value
+        of the offset: Newton's method, halving that bracket where it would leave it.
+        """
+        present = offset[weights > 0.0]
+        low, high = centre - float(present.max()), centre - float(present.min())
+        if low == high:
+            return low
+        b = 0.5 * (low + high)
+        for _ in range(_MAX_NEWTON_STEPS):
+            gradient, hessian = self.gradient_and_hessian(y, offset + b)
+            slope, curvature = float(np.sum(weights * gradient)), float(np.sum(weights * hessian))
+            low, high = (low, b) if slope > 0.0 else (b, high)
+            newton = b - slope / curvature if curvature > 0.0 else low
+            previous, b = b, newton if low < newton < high else 0.5 * (low + high)
+            if abs(b - previous) <= 1e-15 * max(1.0, abs(b)):
+                break
+        return b
 
     @abstractmethod
     def _is_valid(self, y: FloatArray) -> BoolArray:
@@ -162,55 +185,41 @@ class Binomial(Family):
         if successes <= 0.0 or failures <= 0.0:
             return -NULL_ETA_LIMIT if successes <= 0.0 else NULL_ETA_LIMIT
         centre = float(np.log(successes) - np.log(failures))
-        present = offset[weights > 0.0]
-        low, high = centre - float(present.max()), centre - float(present.min())
-        if low == high:
-            return low
-        return self._solve_null_eta(y, weights, offset, low, high)
-
-    def _solve_null_eta(
-        self, y: FloatArray, weights: FloatArray, offset: FloatArray, low: float, high: float
-    ) -> float:
-        """Newton's method on the summed gradient, halving the bracket where it would leave it."""
-        b = 0.5 * (low + high)
-        for _ in range(_MAX_NEWTON_STEPS):
-            gradient, hessian = self.gradient_and_hessian(y, offset + b)
-            slope, curvature = float(np.sum(weights * gradient)), float(np.sum(weights * hessian))
-            low, high = (low, b) if slope > 0.0 else (b, high)
-            newton = b - slope / curvature if curvature > 0.0 else low
-            previous, b = b, newton if low < newton < high else 0.5 * (low + high)
-            if abs(b - previous) <= 1e-15 * max(1.0, abs(b)):
-                break
-        return b
+        return self._shift_null_eta(centre, y, weights, offset)
 
     def _is_valid(self, y: FloatArray) -> BoolArray:
         return (y >= 0.0) & (y <= 1.0)
 
 
-class LogFamily(Family):
+class LogLink(Family):
+    """Targets that are not negative, with the log link."""
+
+    link = "log"
+    y_range = "a finite number >= 0"
+    remedy = "use family='gaussian' for a target that can be negative"
+
+    @np.errstate(over="ignore")
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(eta))
+
+    def _is_valid(self, y: FloatArray) -> BoolArray:
+        return y >= 0.0
+
+
+class LogFamily(LogLink):
     """Variance ``mean ** power`` and the log link: what poisson, tweedie and gamma share.
 
     The derivative of the loss is ``exp((2 - power) eta) - y exp((1 - power) eta)``, so that the
     intercept has a closed form for each of them.
     """
 
-    link = "log"
-    y_range = "a finite number >= 0"
-    remedy = "use family='gaussian' for a target that can be negative"
     power: float
-
-    @np.errstate(over="ignore")
-    def mean(self, eta: FloatArray) -> FloatArray:
-        return np.asarray(np.exp(eta))
 
     def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
         y, weights, offset = np.broadcast_arrays(y, weights, offset)
         observed = _log_sum_exp((1.0 - self.power) * offset, weights * y)
         expected = _log_sum_exp((2.0 - self.power) * offset, weights)
         return observed - expected if np.isfinite(observed) else -NULL_ETA_LIMIT
-
-    def _is_valid(self, y: FloatArray) -> BoolArray:
-        return y >= 0.0
 
 
 @dataclass(frozen=True)
@@ -322,6 +331,60 @@ class Tweedie(LogFamily):
         return v * np.log(y) + scale * (slope * t - loss)
 
 
+@dataclass(frozen=True)
+class NegativeBinomial(LogLink):
+    """Counts whose variance is ``mean + alpha * mean ** 2``, with the log link.
+
+    With ``r = 1 / alpha`` and ``p = alpha mean / (1 + alpha mean)``, which is the inverse logit of
+    ``eta + log(alpha)``, the loss is that of ``y`` successes and ``r`` failures: convex in eta.
+
+    Parameters
+    ----------
+    alpha : float
+        Positive; the closer to 0, the closer to poisson.
+    """
+
+    name = "negative_binomial"
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < np.inf:
+            raise ValueError(
+                f"alpha={self.alpha!r} is not a positive number; use family='poisson' for alpha 0."
+            )
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        size, shifted = 1.0 / self.alpha, eta + np.log(self.alpha)
+        failures = np.log1p(np.exp(-np.abs(shifted))) + np.maximum(shifted, 0.0)
+        counts = xlogy(y, y) - y * eta
+        excess = counts + (y + size) * (failures - np.log1p(self.alpha * y))
+        return np.asarray(np.maximum(excess, 0.0))
+
+    def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        size, shifted = 1.0 / self.alpha, eta + np.log(self.alpha)
+        success, failure = expit(shifted), expit(-shifted)
+        return size * success - y * failure, (size + y) * success * failure
+
+    def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
+        """Supremum over eta of ``v * eta - loss(y, eta)``; inf outside the domain.
+
+        The maximiser has ``p = (y + v) / (y + r)``, which has to lie between 0 and 1.
+        """
+        success, failure = y + v, 1.0 / self.alpha - v
+        inside = (success >= 0.0) & (failure >= 0.0)
+        success, failure = np.where(inside, success, 0.0), np.where(inside, failure, 0.0)
+        share = np.where(inside, np.minimum(self.alpha * v, 1.0), 0.0)
+        value = xlogy(success, success) - xlogy(y, y) + xlog1py(failure, -share)
+        return np.where(inside, value, np.inf)
+
+    def null_eta(self, y: FloatArray, weights: Rows = 1.0, offset: Rows = 0.0) -> float:
+        y, weights, offset = np.broadcast_arrays(y, weights, offset)
+        total = np.sum(weights * y)
+        if total <= 0.0:
+            return -NULL_ETA_LIMIT
+        return self._shift_null_eta(float(np.log(total / np.sum(weights))), y, weights, offset)
+
+
 def _negative_entropy(success: FloatArray, failure: FloatArray) -> FloatArray:
     """``p log p + q log q``, where 0 log 0 is 0."""
     return np.asarray(xlogy(success, success) + xlogy(failure, failure))
@@ -365,12 +428,13 @@ def _solve_stationary(slope: FloatArray, rate: FloatArray) -> FloatArray:
 
 
 FAMILIES: dict[str, type[Family]] = {
-    family.name: family for family in (Gaussian, Binomial, Poisson, Gamma, Tweedie)
+    family.name: family
+    for family in (Gaussian, Binomial, Poisson, NegativeBinomial, Gamma, Tweedie)
 }
 """Every family by name; each can be built without arguments."""
 
 
-def get_family(family: str | Family, power: float = 1.5) -> Family:
+def get_family(family: str | Family, power: float = 1.5, alpha: float = 1.0) -> Family:
     """Return the family of that name (a family is returned as it is).
 
     Parameters
@@ -379,9 +443,13 @@ def get_family(family: str | Family, power: float = 1.5) -> Family:
         One of the names in ``FAMILIES``, or a family.
     power : float
         The variance power of the tweedie family, which alone uses it.
+    alpha : float
+        The dispersion of the negative binomial family, which alone uses it.
     """
     if isinstance(family, Family):
         return family
     if family not in FAMILIES:
         raise ValueError(f"family={family!r} is not known; choose one of {', '.join(FAMILIES)}.")
-    return Tweedie(power) if family == Tweedie.name else FAMILIES[family]()
+    if family == Tweedie.name:
+        return Tweedie(power)
+    return NegativeBinomial(alpha) if family == NegativeBinomial.name else FAMILIES[family]()

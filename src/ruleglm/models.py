@@ -87,10 +87,14 @@ CLASS_WEIGHT = """
 """
 
 REGRESSOR_PARAMETERS = """
-    family : {"gaussian", "binomial", "poisson", "gamma", "tweedie"}, default="gaussian"
-        Distribution of the target.
+    family : str, default="gaussian"
+        Distribution of the target: "gaussian", "binomial", "poisson", "negative_binomial", "gamma"
+        or "tweedie".
     power : float, default=1.5
         Variance power of the tweedie family, between 1 and 2.
+    alpha : float, default=1.0
+        Dispersion of the negative binomial family, whose variance is ``mean + alpha * mean ** 2``;
+        `ruleglm.estimate_alpha` chooses it.
 """
 
 ATTRIBUTES = """
@@ -394,10 +398,11 @@ class RuleModelRegressor(RegressorMixin, RuleModel):  # type: ignore[misc]
         **RuleModel._parameter_constraints,
         "family": [StrOptions(set(FAMILIES))],
         "power": [Interval(Real, 1, 2, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
     }
 
     def _make_family(self) -> Family:
-        return get_family(self.family, self.power)
+        return get_family(self.family, self.power, self.alpha)
 
     def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:  # noqa: ARG002
         target = check_target(y)
