@@ -18,6 +18,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["multinomial"],
     ["parser", "checks", "targets"],
     ["ensemble", "linear", "dispersion"],
+    ["export"],
     ["bins", "thresholds"],
     ["binning"],
     ["engines"],

@@ -4,6 +4,7 @@ from ruleglm.dispersion import estimate_alpha
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.estimators import RuleClassifier, RuleRegressor
 from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
+from ruleglm.export import load_model, save_model
 from ruleglm.parser import RuleSyntaxError, parse_rule
 from ruleglm.path import TradeoffPath
 from ruleglm.refitting import refit
@@ -22,6 +23,8 @@ __all__ = [
     "RuleSyntaxError",
     "TradeoffPath",
     "estimate_alpha",
+    "load_model",
     "parse_rule",
     "refit",
+    "save_model",
 ]

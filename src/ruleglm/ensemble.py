@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ruleglm.conditions import Condition
-from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.dtypes import AnyArray, BoolArray, FloatArray
 from ruleglm.families import Family
 from ruleglm.frames import Column, Kind, Level, LevelColumn, Table, read_table
 from ruleglm.parser import parse_rule
@@ -152,6 +152,16 @@ class RuleEnsemble:
         For the multinomial family that is the probability of each class.
         """
         return self.family.mean(self.decision_function(X, offset))
+
+    def predict_class(self, X: Any, offset: ArrayLike | None = None) -> AnyArray:
+        """Return the label of the most probable class of each row, for a model with classes."""
+        if not self.classes:
+            raise ValueError(f"A {self.family.name} model without classes predicts no labels.")
+        eta = self.decision_function(X, offset)
+        best = np.argmax(eta, axis=1) if eta.ndim == 2 else (eta > 0.0).astype(np.int64)
+        same_type = len(set(map(type, self.classes))) == 1
+        labels: AnyArray = np.array(self.classes, dtype=None if same_type else object)
+        return labels.take(best)
 
     def contributions(self, X: Any) -> FloatArray:
         """Split the linear predictor of each row into its terms.

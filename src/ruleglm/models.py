@@ -23,6 +23,7 @@ from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import Term
+from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
 from ruleglm.frames import read_table, scan_table
@@ -127,7 +128,7 @@ ATTRIBUTES = """
 """
 
 
-class RuleModel(BaseEstimator):  # type: ignore[misc]
+class RuleModel(ExportMethods, BaseEstimator):  # type: ignore[misc]
     """What all estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -104,7 +104,8 @@ class LinearTerm:
     def __post_init__(self) -> None:
         for field in ("low", "high", "fill"):
             object.__setattr__(self, field, float(getattr(self, field)))
-        if not (self.low <= self.high and math.isfinite(self.fill)):
+        reached = self.low < math.inf and self.high > -math.inf
+        if not (reached and self.low <= self.high and math.isfinite(self.fill)):
             raise ValueError(
                 f"The linear term of column {self.feature!r} needs low <= high and a finite fill, "
                 f"got low={self.low}, high={self.high}, fill={self.fill}."

@@ -1,0 +1,24 @@
+"""Models for elsewhere: each function reads an ensemble and writes it in another language.
+
+None of them fits anything, and each export predicts what the ensemble predicts.
+"""
+
+from ruleglm.export.fields import ModelFormatError
+from ruleglm.export.json_format import (
+    from_json,
+    load_model,
+    load_summary,
+    model_schema,
+    save_model,
+    to_json,
+)
+
+__all__ = [
+    "ModelFormatError",
+    "from_json",
+    "load_model",
+    "load_summary",
+    "model_schema",
+    "save_model",
+    "to_json",
+]
