@@ -20,7 +20,8 @@ def families(draw):
     name = draw(st.sampled_from([*FAMILIES, "multinomial"]))
     if name == "multinomial":
         return Multinomial(draw(st.integers(2, 4)))
-    return get_family(name, draw(st.floats(1, 2, exclude_min=True, exclude_max=True)))
+    power = draw(st.floats(1, 2, exclude_min=True, exclude_max=True))
+    return get_family(name, power, alpha=draw(st.floats(1e-6, 1e4)))
 
 
 @st.composite
