@@ -127,7 +127,8 @@ def test_the_rules_frame_describes_the_rows():
     frame = mixed_frame(400, 6)
     model = RuleClassifier(max_degree=1, lambda_0=0.005).fit(frame, target_of("binomial", frame))
     rules = model.rules_
-    assert list(rules) == ["rule", "coefficient", "degree", "support", "importance"]
+    columns = ["rule", "coefficient", "odds_ratio", "degree", "support", "importance"]
+    assert list(rules) == columns
     for rule, row in zip(model.ensemble_.rules, rules.itertuples(), strict=True):
         holds = rule.holds(read_table(frame))
         assert row.support == pytest.approx(holds.mean())

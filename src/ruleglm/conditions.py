@@ -94,10 +94,10 @@ def _among_levels(column: Column, levels: frozenset[Level]) -> BoolArray:
     """Return the rows whose value equals one of the levels."""
     if isinstance(column, LevelColumn):
         return _take_by_level(column, [level in levels for level in column.levels])
-    return np.isin(column.values, _exact_doubles(levels))
+    return np.isin(column.values, exact_doubles(levels))
 
 
-def _exact_doubles(levels: Iterable[Level]) -> FloatArray:
+def exact_doubles(levels: Iterable[Level]) -> FloatArray:
     """Return the levels that a column of doubles can hold."""
     numbers = [level for level in levels if not isinstance(level, str)]
     inside = [number for number in numbers if abs(number) <= sys.float_info.max]

@@ -23,6 +23,7 @@ from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import Term
+from ruleglm.explain import ExplainMethods, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
@@ -104,7 +105,8 @@ ATTRIBUTES = """
     ensemble_ : RuleEnsemble
         The model by itself: predicts from raw data, prints, compares.
     rules_ : pandas.DataFrame
-        One line a term, most important first: rule, coefficient, degree, support, importance.
+        One line a term, most important first: rule, coefficient, what it multiplies (odds for the
+        logit, the mean for the logarithm), degree, support, importance.
     intercept_ : float
         Linear predictor of a row on which no rule fires, linear terms aside.
     complexity_ : float
@@ -128,7 +130,7 @@ ATTRIBUTES = """
 """
 
 
-class RuleModel(ExportMethods, BaseEstimator):  # type: ignore[misc]
+class RuleModel(ExplainMethods, ExportMethods, BaseEstimator):  # type: ignore[misc]
     """What all estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -233,21 +235,7 @@ class RuleModel(ExportMethods, BaseEstimator):  # type: ignore[misc]
     @property
     def rules_(self) -> "pd.DataFrame":
         """The terms of the model, most important first."""
-        import pandas as pd
-
-        check_is_fitted(self, "ensemble_")
-        ensemble = self.ensemble_
-        lines = [term.label() for term in ensemble.linear_terms]
-        frame = pd.DataFrame(
-            {
-                "rule": lines + [rule.text() for rule in ensemble.rules],
-                "coefficient": np.r_[ensemble.linear_coefficients, ensemble.coefficients],
-                "degree": [0] * len(lines) + [rule.degree for rule in ensemble.rules],
-                "support": self._supports,
-                "importance": self._importances,
-            }
-        )
-        return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+        return rule_importances(self._explained(), self._spread())
 
     def _refit(
         self,

@@ -1,0 +1,28 @@
+"""Explanations of a model: they read a `RuleEnsemble` and add up to what it predicts.
+
+Data first: `importance`, `interactions`, `shapes`, `local`, `change`; then `words` and `figures`,
+which show them. The estimators offer all of it as methods.
+"""
+
+from ruleglm.explain.importance import feature_importances, rule_importances, term_importances
+from ruleglm.explain.local import Explanation, explain_row
+from ruleglm.explain.methods import ExplainMethods
+from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
+from ruleglm.explain.shapes import LevelShape, NumberShape, Shapes, build_shapes, mean_shapes
+
+__all__ = [
+    "ExplainMethods",
+    "Explanation",
+    "LevelShape",
+    "NumberShape",
+    "Shapes",
+    "TermSpread",
+    "build_shapes",
+    "explain_row",
+    "feature_importances",
+    "mean_shapes",
+    "measure_terms",
+    "recall_terms",
+    "rule_importances",
+    "term_importances",
+]

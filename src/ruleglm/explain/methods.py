@@ -1,0 +1,92 @@
+"""The explanations as methods of the estimators."""
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ruleglm.dtypes import FloatArray
+from ruleglm.ensemble import RuleEnsemble
+from ruleglm.explain.importance import feature_importances
+from ruleglm.explain.local import Explanation, explain_row
+from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
+from ruleglm.explain.shapes import Shapes, build_shapes, mean_shapes
+from ruleglm.frames import Level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ExplainMethods:
+    """What a fitted estimator can say about itself."""
+
+    ensemble_: RuleEnsemble
+    _supports: FloatArray
+    _importances: FloatArray
+
+    def importances(
+        self, X: Any = None, sample_weight: ArrayLike | None = None, *, class_: Level | None = None
+    ) -> "pd.DataFrame":
+        """Return how much each feature matters, the most important first.
+
+        The importance of a term is the standard deviation of what it adds to the linear predictor,
+        and is shared equally among its features. That of the terms is in ``rules_``.
+
+        Parameters
+        ----------
+        X : frame or array with n rows, optional
+            Rows over which the terms vary; by default those of the fit.
+        sample_weight : array-like of shape (n,), optional
+        class_ : label, optional
+            For one class of several; by default the mean over classes.
+        """
+        return feature_importances(self._explained(), self._spread(X, sample_weight), class_)
+
+    def shapes(
+        self,
+        X: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        centred: bool = False,
+        class_: Level | None = None,
+    ) -> Shapes:
+        """Return the model as a function of each feature, and rules of several features.
+
+        Parameters
+        ----------
+        X : frame or array with n rows, optional
+            Rows over which the functions are centred; by default those of the fit.
+        sample_weight : array-like of shape (n,), optional
+        centred : bool
+            Whether each function has the mean 0, and the intercept what is taken off.
+        class_ : label, optional
+            One class of several.
+        """
+        shapes = build_shapes(self._explained(), class_)
+        if not centred:
+            return shapes
+        return shapes.centred(mean_shapes(shapes, self._spread(X, sample_weight)))
+
+    def explain(self, row: Any, *, offset: float = 0.0, class_: Level | None = None) -> Explanation:
+        """Return the prediction of one row as a sum of the terms at work.
+
+        Parameters
+        ----------
+        row : dict, Series, list or data of one row
+        offset : float
+            Added to the linear predictor.
+        class_ : label, optional
+            Only this class of several.
+        """
+        return explain_row(self._explained(), row, offset=offset, class_=class_)
+
+    def _explained(self) -> RuleEnsemble:
+        check_is_fitted(self, "ensemble_")
+        return self.ensemble_
+
+    def _spread(self, X: Any = None, sample_weight: ArrayLike | None = None) -> TermSpread:
+        """Return how the terms vary over rows, by default over those of the fit."""
+        ensemble = self._explained()
+        if X is not None:
+            return measure_terms(ensemble, X, sample_weight)
+        return recall_terms(ensemble, self._supports, self._importances)
