@@ -27,6 +27,9 @@ def random_problem(seed, family_name, n=80, p=4, k=12):
         "poisson": rng.poisson(np.exp(signal)).astype(float),
         "gamma": np.exp(signal) * rng.gamma(2.0, 0.5, n) + 1e-3,
         "tweedie": np.where(rng.random(n) < 0.3, 0.0, np.exp(signal) * rng.gamma(2.0, 0.5, n)),
+        "negative_binomial": np.random.default_rng(seed)
+        .poisson(np.exp(signal) * np.random.default_rng(seed + 1).gamma(1.0, 1.0, n))
+        .astype(float),
     }[family_name]
     masks = rng.integers(1, 2**N_BINS - 1, (k, 2))
     features = np.array([rng.choice(p, 2, replace=False) for _ in range(k)])

@@ -70,6 +70,8 @@ def draw_target(family, eta, rng):
         return (rng.random(len(eta)) < mean).astype(float)
     if family.name == "poisson":
         return rng.poisson(mean).astype(float)
+    if family.name == "negative_binomial":
+        return rng.poisson(mean * rng.gamma(1.0, 1.0, len(eta))).astype(float)
     zero = (family.name == "tweedie") & (rng.random(len(eta)) < 0.4)
     return np.where(zero, 0.0, rng.gamma(2.0, mean))
 
