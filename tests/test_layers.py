@@ -30,6 +30,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["adaptive"],
     ["path"],
     ["selection"],
+    ["assess"],
     ["models"],
     ["estimators"],
     ["estimators_cv"],

@@ -1,6 +1,7 @@
 """Checks of the vectors that come with the rows, each with a message that says what to do."""
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,13 @@ def warn_of_light_weights(weights: FloatArray) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return a whole number that is at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"`{name}` is {value!r}; give a whole number, at least 1")
+    return int(value)
 
 
 def check_offset(offset: Any, exposure: Any, family: Family, n_rows: int) -> FloatArray | None:

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from ruleglm.assess.methods import AssessMethods
 from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
@@ -130,7 +131,7 @@ ATTRIBUTES = """
 """
 
 
-class RuleModel(ExplainMethods, ExportMethods, BaseEstimator):  # type: ignore[misc]
+class RuleModel(ExplainMethods, AssessMethods, ExportMethods, BaseEstimator):  # type: ignore[misc]
     """What all estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

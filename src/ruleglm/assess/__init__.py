@@ -1,0 +1,5 @@
+"""How good and how trustworthy a fitted model is."""
+
+from ruleglm.assess.calibration import Calibration
+
+__all__ = ["Calibration"]
