@@ -1,12 +1,18 @@
 """The methods of fitted estimators that assess them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
 
 from ruleglm.assess.calibration import Calibration, calibrate
 from ruleglm.assess.deviance import explained_deviance, mean_deviance
+from ruleglm.assess.redundancy import find_redundancy
 from ruleglm.assess.rows import read_rows
-from ruleglm.checks import check_count
+from ruleglm.checks import check_count, check_weights
 from ruleglm.ensemble import RuleEnsemble
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class AssessMethods:
@@ -83,3 +89,34 @@ class AssessMethods:
         n_bins = check_count(n_bins, "n_bins")
         rows = read_rows(self, X, y, sample_weight, offset, exposure)
         return calibrate(rows, self.ensemble_.classes, n_bins)
+
+    def redundancy(
+        self, X: Any = None, sample_weight: Any = None, *, threshold: float = 0.9
+    ) -> "pd.DataFrame":
+        """Return the pairs of rules that overlap, the most redundant first.
+
+        Parameters
+        ----------
+        X : frame or array with n rows, optional
+            Rows to compare the rules on; without any, only their words are compared.
+        sample_weight : array-like of shape (n,), optional
+            Rows of weight 0 are left out.
+        threshold : float, default=0.9
+            Least Jaccard index (rows that both cover over rows that at least one covers) of similar
+            rules.
+
+        Returns
+        -------
+        DataFrame
+            One line a pair: ``rule``, ``other``, their ``relation`` ("equal": they cover the same
+            rows, "complement": just the others, "similar", or "inside": the rule's rows are all the
+            other's), whether it is ``logical``, one implying the other by its words, the
+            ``jaccard`` index and the shares of the rows that they cover. A fit by itself gives no
+            two rules that are equal or complements on its rows.
+        """
+        check_is_fitted(self, "ensemble_")
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"`threshold` is {threshold}; give a number above 0, at most 1")
+        table = None if X is None else self.ensemble_.read(X)
+        weights = None if table is None else check_weights(sample_weight, table.n_rows)
+        return find_redundancy(self.ensemble_, table, weights, threshold)
