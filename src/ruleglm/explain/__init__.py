@@ -5,6 +5,7 @@ which show them. The estimators offer all of it as methods.
 """
 
 from ruleglm.explain.importance import feature_importances, rule_importances, term_importances
+from ruleglm.explain.interactions import measure_interactions, pair_importances
 from ruleglm.explain.local import Explanation, explain_row
 from ruleglm.explain.methods import ExplainMethods
 from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
@@ -21,7 +22,9 @@ __all__ = [
     "explain_row",
     "feature_importances",
     "mean_shapes",
+    "measure_interactions",
     "measure_terms",
+    "pair_importances",
     "recall_terms",
     "rule_importances",
     "term_importances",

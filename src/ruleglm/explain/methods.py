@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.importance import feature_importances
+from ruleglm.explain.interactions import measure_interactions, pair_importances
 from ruleglm.explain.local import Explanation, explain_row
 from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
 from ruleglm.explain.shapes import Shapes, build_shapes, mean_shapes
@@ -41,6 +42,26 @@ class ExplainMethods:
             For one class of several; by default the mean over classes.
         """
         return feature_importances(self._explained(), self._spread(X, sample_weight), class_)
+
+    def interactions(
+        self, X: Any = None, sample_weight: ArrayLike | None = None, *, class_: Level | None = None
+    ) -> "pd.DataFrame":
+        """Return the pairs of features that share rules, with how much they act together.
+
+        Parameters
+        ----------
+        X : frame or array with n rows, optional
+            With rows there are also ``strength``, what the pair does beyond its features one by
+            one, as a standard deviation of the linear predictor, and Friedman and Popescu's ``h``,
+            its share in all that the pair does. Without, the importance of the rules only.
+        sample_weight : array-like of shape (n,), optional
+        class_ : label, optional
+            For one class of several.
+        """
+        ensemble = self._explained()
+        if X is None:
+            return pair_importances(ensemble, self._spread(), class_)
+        return measure_interactions(ensemble, X, sample_weight, class_)
 
     def shapes(
         self,
