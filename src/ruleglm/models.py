@@ -24,7 +24,7 @@ from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import Term
-from ruleglm.explain import ExplainMethods, rule_importances
+from ruleglm.explain import ExplainMethods, recall_facts, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
@@ -223,6 +223,7 @@ class RuleModel(ExplainMethods, AssessMethods, ExportMethods, BaseEstimator):  #
         """Make a fitted model this estimator's own."""
         coef = model.coefs[variant]
         self._show(units.translate(model.rules, model.linear, coef, model.supports))
+        self._facts = recall_facts(units.binning)
         self.objective_ = model.solution.objective
         self.lower_bound_ = model.solution.lower_bound
         self.gap_ = model.solution.gap

@@ -4,14 +4,18 @@ Data first: `importance`, `interactions`, `shapes`, `local`, `change`; then `wor
 which show them. The estimators offer all of it as methods.
 """
 
+from ruleglm.explain.change import Change, nearest_change
 from ruleglm.explain.importance import feature_importances, rule_importances, term_importances
 from ruleglm.explain.interactions import measure_interactions, pair_importances
 from ruleglm.explain.local import Explanation, explain_row
 from ruleglm.explain.methods import ExplainMethods
+from ruleglm.explain.options import ColumnFacts, learn_facts, recall_facts
 from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
 from ruleglm.explain.shapes import LevelShape, NumberShape, Shapes, build_shapes, mean_shapes
 
 __all__ = [
+    "Change",
+    "ColumnFacts",
     "ExplainMethods",
     "Explanation",
     "LevelShape",
@@ -21,10 +25,13 @@ __all__ = [
     "build_shapes",
     "explain_row",
     "feature_importances",
+    "learn_facts",
     "mean_shapes",
     "measure_interactions",
     "measure_terms",
+    "nearest_change",
     "pair_importances",
+    "recall_facts",
     "recall_terms",
     "rule_importances",
     "term_importances",

@@ -9,7 +9,7 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.importance import term_features
 from ruleglm.explain.rows import find_class, overall, read_row
-from ruleglm.frames import Level, LevelColumn, NumberColumn, Table
+from ruleglm.frames import Level, NumberColumn, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def explain_row(
         at_work = np.insert(at_work, 1, True)
     kept = np.flatnonzero(at_work)
     names, groups, parts = [names[k] for k in kept], [groups[k] for k in kept], parts[kept]
-    values = {name: _value(table, name) for name in ensemble.names}
+    values = {name: read_value(table, name) for name in ensemble.names}
     place = None if class_ is None else find_class(ensemble, class_)
     eta = parts.sum(axis=0)
     mean = ensemble.family.mean(eta)
@@ -146,7 +146,7 @@ def _frame(
     columns: dict[str, Any] = {
         kind: [names[k] for k in order],
         "features": [groups[k] for k in order],
-        "value": [", ".join(_text(values[name]) for name in groups[k]) for k in order],
+        "value": [", ".join(write_value(values[name]) for name in groups[k]) for k in order],
     }
     if seen.ndim == 1:
         columns["contribution"] = seen[order]
@@ -162,21 +162,18 @@ def _neg(seen: FloatArray, k: int) -> float:
     return -float(overall(seen[k : k + 1])[0])
 
 
-def _value(table: Table, name: str) -> Level | None:
+def read_value(table: Table, name: str, row: int = 0) -> Level | None:
+    """Return the value of a column in a row, None if it is missing."""
     column = table.column(name)
     if isinstance(column, NumberColumn):
-        number = float(column.values[0])
+        number = float(column.values[row])
         return None if np.isnan(number) else number
-    return read_level(column, 0)
-
-
-def read_level(column: LevelColumn, row: int) -> Level | None:
-    """Return the level of a row, None if it is missing."""
     code = int(column.codes[row])
     return None if code < 0 else column.levels[code]
 
 
-def _text(value: Level | None) -> str:
+def write_value(value: Level | None) -> str:
+    """Write a value for a person to read."""
     if value is None:
         return "missing"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,5 +1,6 @@
 """The explanations as methods of the estimators."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -7,9 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
+from ruleglm.explain.change import Change, nearest_change
 from ruleglm.explain.importance import feature_importances
 from ruleglm.explain.interactions import measure_interactions, pair_importances
 from ruleglm.explain.local import Explanation, explain_row
+from ruleglm.explain.options import Facts
 from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
 from ruleglm.explain.shapes import Shapes, build_shapes, mean_shapes
 from ruleglm.frames import Level
@@ -24,6 +27,7 @@ class ExplainMethods:
     ensemble_: RuleEnsemble
     _supports: FloatArray
     _importances: FloatArray
+    _facts: Facts
 
     def importances(
         self, X: Any = None, sample_weight: ArrayLike | None = None, *, class_: Level | None = None
@@ -100,6 +104,51 @@ class ExplainMethods:
             Only this class of several.
         """
         return explain_row(self._explained(), row, offset=offset, class_=class_)
+
+    def nearest_change(
+        self,
+        row: Any,
+        *,
+        threshold: float | None = None,
+        target: Level | None = None,
+        fixed: Iterable[str] = (),
+        max_features: int = 3,
+        X: Any = None,
+        offset: float = 0.0,
+    ) -> Change | None:
+        """Return the smallest change of a row that flips the decision, or None if there is none.
+
+        Fewest features first, then the smallest change in standard deviations, a changed level
+        counting 1; found by branch and bound, so that nothing smaller does it.
+
+        Parameters
+        ----------
+        row : dict, Series, list or data of one row
+        threshold : float, optional
+            Of the prediction, 0.5 for two classes; other families need one.
+        target : label, optional
+            Of several classes the one to be reached; by default any other than now.
+        fixed : iterable of str
+            Features that must not change.
+        max_features : int
+            The most features that may change.
+        X : frame or array, optional
+            Rows that tell standard deviations, whole numbers and levels; by default the bins of
+            the fit do, roughly.
+        offset : float
+            Added to the linear predictor.
+        """
+        return nearest_change(
+            self._explained(),
+            row,
+            threshold=threshold,
+            target=target,
+            fixed=fixed,
+            max_features=max_features,
+            X=X,
+            facts=self._facts,
+            offset=offset,
+        )
 
     def _explained(self) -> RuleEnsemble:
         check_is_fitted(self, "ensemble_")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ruleglm.columns import conform
-from ruleglm.conditions import Levels, Missing, Range, exact_doubles, level_numbers
+from ruleglm.conditions import Condition, Levels, Missing, Range, exact_doubles, level_numbers
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.rows import TermSpread, find_class, row_shares
@@ -324,23 +324,42 @@ def mean_shapes(shapes: Shapes, spread: TermSpread) -> dict[str, Any]:
 
 def _build_shape(ensemble: RuleEnsemble, name: str, steps: Steps, lines: Lines) -> FeatureShape:
     conditions = [rule.conditions[0] for rule, _ in steps]
-    as_numbers = bool(lines) or any(isinstance(c, Range) and c.order is None for c in conditions)
-    if as_numbers or ensemble.kinds.get(name) == "number":
-        return _build_number_shape(name, steps, lines, ensemble.family.output_shape)
+    shape = ensemble.family.output_shape
+    if reads_numbers(ensemble, name, conditions, [term for term, _ in lines]):
+        return _build_number_shape(name, steps, lines, shape)
+    levels = name_levels(ensemble, name, conditions)
+    ordered = name in ensemble.orders or any(isinstance(c, Range) for c in conditions)
+    return _build_level_shape(name, levels, steps, ordered, shape)
+
+
+def reads_numbers(
+    ensemble: RuleEnsemble,
+    name: str,
+    conditions: Sequence[Condition],
+    lines: Sequence[LinearTerm],
+) -> bool:
+    """Whether a feature is a number to the model, rather than one of several levels."""
+    compared = any(isinstance(c, Range) and c.order is None for c in conditions)
+    return bool(lines) or compared or ensemble.kinds.get(name) == "number"
+
+
+def name_levels(
+    ensemble: RuleEnsemble, name: str, conditions: Sequence[Condition]
+) -> tuple[Level, ...]:
+    """Return the levels that conditions mention, those of an order first."""
     levels = dict.fromkeys(ensemble.orders.get(name, ()))
     for condition in conditions:
         if isinstance(condition, Range):
             levels |= dict.fromkeys(condition.order or ())
         elif isinstance(condition, Levels):
             levels |= dict.fromkeys(condition.levels)
-    ordered = name in ensemble.orders or any(isinstance(c, Range) for c in conditions)
-    return _build_level_shape(name, tuple(levels), steps, ordered, ensemble.family.output_shape)
+    return tuple(levels)
 
 
 def _build_number_shape(
     name: str, steps: Steps, lines: Lines, shape: tuple[int, ...]
 ) -> NumberShape:
-    breaks = find_breaks(name, [rule for rule, _ in steps], [term for term, _ in lines])
+    breaks = find_breaks([rule.conditions[0] for rule, _ in steps], [term for term, _ in lines])
     inside = np.array([*breaks, math.inf, math.nan])  # one number of each piece, and missing
     anchors = np.array([*breaks[:1], *breaks, math.nan] if breaks else [0.0, math.nan])
     values, slopes = np.zeros((len(inside), *shape)), np.zeros((len(inside), *shape))
@@ -358,21 +377,18 @@ def _build_number_shape(
     return NumberShape(name, np.array(breaks), values[:-1], slopes[:-1], missing)
 
 
-def find_breaks(name: str, rules: Sequence[Rule], lines: Sequence[LinearTerm]) -> list[float]:
+def find_breaks(conditions: Sequence[Condition], lines: Sequence[LinearTerm]) -> list[float]:
     """Return the numbers at which some condition or line on a feature changes, ascending.
 
     Nothing changes from just above one of them up to and with the next.
     """
     breaks: set[float] = set()
-    for rule in rules:
-        for condition in rule.conditions:
-            if condition.feature != name:
-                continue
-            if isinstance(condition, Range):
-                breaks |= {condition.low, condition.high}
-            elif isinstance(condition, Levels):
-                for number in exact_doubles(condition.levels).tolist():
-                    breaks |= {math.nextafter(number, -math.inf), number}
+    for condition in conditions:
+        if isinstance(condition, Range):
+            breaks |= {condition.low, condition.high}
+        elif isinstance(condition, Levels):
+            for number in exact_doubles(condition.levels).tolist():
+                breaks |= {math.nextafter(number, -math.inf), number}
     for term in lines:
         breaks |= {term.low, term.high}
     return sorted(number + 0.0 for number in breaks if math.isfinite(number))
