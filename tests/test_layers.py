@@ -31,6 +31,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["path"],
     ["selection"],
     ["assess"],
+    ["report"],
     ["models"],
     ["estimators"],
     ["estimators_cv"],

@@ -37,8 +37,12 @@ from ruleglm.models import (
 )
 from ruleglm.parallel import one_blas_thread
 from ruleglm.pricing import Limits, Penalty
+from ruleglm.report import Subject
 from ruleglm.selection import HeldOutScore, Plan, Split, choose, keep_counted, validate_path
 from ruleglm.training import RawRows, Units
+
+HANDED_ON = ("classes_", "n_features_in_", "feature_names_in_", "_n_rows", "_target_name")
+"""What a plain estimator that holds a model of a path has from the one that fitted it."""
 
 BUDGETS = ("max_complexity", "max_rules", "max_conditions")
 
@@ -243,12 +247,34 @@ class _ChosenModel(RuleModel):
         check_is_fitted(self, "path_")
         return self.at(self.best_index_)._refit(*given)
 
+    def _describe(self) -> Subject:
+        """Return the whole path, from simple to complex."""
+        table = self.path_.table()
+        order = np.lexsort((table["train_loss"], table["complexity"]))
+        candidates = (
+            replace(
+                self.at(index)._candidate(),
+                place=int(index),
+                scores=table.loc[index, ["cv_mean", "cv_se", "train_loss"]].to_dict(),
+                efficient=bool(table.loc[index, "efficient"]),
+            )
+            for index in order
+        )
+        return replace(
+            super()._describe(),
+            candidates=tuple(candidates),
+            chosen=int(np.flatnonzero(order == self.best_index_)[0]),
+            scoring="" if self.scoring is None else str(self.scoring),
+            greater_is_better=self.path_.greater_is_better,
+            n_folds=len(self.path_.scores),
+        )
+
     def _make_plain(self, model: PathModel, variant: int, units: Units) -> Any:
         """Return a plain estimator that holds a model."""
         names = self._plain._get_param_names()
         shared = {key: value for key, value in self.get_params(deep=False).items() if key in names}
         plain = self._plain(**shared).set_params(**self._place_on_path(model, variant))
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        for name in HANDED_ON:
             if hasattr(self, name):
                 setattr(plain, name, getattr(self, name))
         plain._hold(model, variant, units)

@@ -1,0 +1,104 @@
+"use strict";
+/* Figures of a model, shapes, importances, scores and what the page is about. */
+
+function drawFacts(data, state) {
+  const model = data.models[state.model];
+  const facts = [
+    [count(model.rules, "rule"), model.lines ? `and ${count(model.lines, "line")}` : `of ${count(model.conditions, "condition")}`],
+    [show(model.complexity), "complexity"],
+    ...data.metrics
+      .filter((metric) => metric.key !== "train_loss" && model.scores[metric.key] != null)
+      .slice(0, 4)
+      .map((metric) => [scoreText(model, metric), metric.label]),
+  ];
+  byId("facts").replaceChildren(
+    ...facts.map(([figure, label]) => make("div", { class: "fact" }, make("strong", {}, figure), make("span", {}, label))),
+  );
+}
+
+function scoreText(model, metric) {
+  const score = model.scores[metric.key];
+  const error = metric.error ? model.scores[metric.error] : null;
+  if (!error || score == null) return show(score);
+  const decimals = Math.max(0, 1 - Math.floor(Math.log10(error)));
+  return `${score.toFixed(decimals).replace("-", MINUS)} ± ${error.toFixed(decimals)}`;
+}
+
+function drawShapes(data, state) {
+  const model = data.models[state.model];
+  const used = usedFeatures(data, model);
+  const shapes = used
+    .map((f) => ({ f, shape: shapeOf(data, model, f, state.output) }))
+    .filter(({ shape }) => shape.terms.length);
+  byId("shapes").hidden = shapes.length === 0;
+  const several = model.terms.filter((k) => featuresOf(data.terms[k]).length > 1).length;
+  byId("shapes-hint").textContent =
+    "What the rules and lines of one feature add to the linear predictor, and where “What if” stands." +
+    (several ? ` ${count(several, "rule")} of several features ${several === 1 ? "comes" : "come"} on top.` : "");
+  const cards = shapes.map(({ f, shape }) => {
+    const box = make("div", { class: "chart" });
+    return { f, shape, box, card: make("figure", {}, make("figcaption", {}, data.features[f].name), box) };
+  });
+  byId("shapes-grid").replaceChildren(...cards.map(({ card }) => card));
+  for (const { f, shape, box } of cards) drawShape(box, data.features[f], shape, state.row[f]);
+  return new Map(cards.map(({ f, shape, box }) => [f, () => drawShape(box, data.features[f], shape, state.row[f])]));
+}
+
+const MOST_FEATURES = 15;
+
+function drawImportance(data, state) {
+  const all = featureImportances(data, data.models[state.model], state.output);
+  const top = Math.max(...all.map(([, x]) => x), 1e-300);
+  const total = all.reduce((sum, [, x]) => sum + x, 0) || 1;
+  const lines = all.slice(0, MOST_FEATURES).map(([f, x]) =>
+    make("li", {}, make("span", { class: "name" }, data.features[f].name), make("span", { class: "figure" }, percent(x / total)), bar(0, x, 0, top, "plain")),
+  );
+  const more = all.length > MOST_FEATURES ? make("p", { class: "quiet" }, `and ${count(all.length - MOST_FEATURES, "other feature")}`) : null;
+  const none = make("p", { class: "quiet" }, "The model reads no feature.");
+  byId("importance-list").replaceChildren(...(lines.length ? [make("ol", { class: "bars" }, ...lines), more].filter(Boolean) : [none]));
+}
+
+function drawScores(data, state) {
+  const model = data.models[state.model];
+  const lines = data.metrics.map((metric) => [metric.label, scoreText(model, metric)]);
+  byId("scores-list").replaceChildren(definitions([...lines, ["certificate", model.certificate]]));
+  const groups = model.calibration[state.output] ?? [];
+  byId("calibration").hidden = groups.length === 0;
+  if (!groups.length) return;
+  const share = data.link === "logit" || data.link === "softmax";
+  const what = data.classes.length ? `probability of ${data.classes[data.outputs > 1 ? state.output : 1]}` : "prediction";
+  byId("calibration-hint").textContent = `Test rows in groups by their ${what}: on the dashed line, what is predicted is what is observed. Bars are two standard errors.`;
+  drawCalibration(byId("calibration-chart"), groups, share);
+}
+
+function definitions(lines) {
+  return make("dl", {}, ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
+}
+
+function drawAbout(data, state) {
+  const model = data.models[state.model];
+  const target = data.classes.length ? `${data.target || "classes"}: ${data.classes.join(", ")}` : data.target || "(without a name)";
+  const lines = [
+    ["target", target],
+    ["training rows", `${data.rows.toLocaleString("en-GB")} with ${count(data.columns, "column")}`],
+    ...(data.testRows ? [["test rows", data.testRows.toLocaleString("en-GB")]] : []),
+    ...(data.folds ? [["cross-validation", count(data.folds, "fold")]] : []),
+    ["family", `${data.family} with ${data.link} link`],
+    ["made by", make("code", {}, data.estimator)],
+    ...(model.place >= 0 ? [["this model", make("code", {}, `at(${model.place})`)]] : []),
+    ["complexity", "1 for each rule or line, and 0.2 for each condition of a rule"],
+    ["missing values", "satisfy no comparison; a level not seen in training equals nothing and differs from everything"],
+  ];
+  byId("about-list").replaceWith(Object.assign(definitions(lines), { id: "about-list" }));
+}
+
+function subtitleOf(data) {
+  const parts = [
+    `${data.family} model`,
+    `${data.rows.toLocaleString("en-GB")} rows, ${count(data.columns, "column")}`,
+    ...(data.folds ? [`${data.folds}-fold cross-validation`] : []),
+    ...(data.testRows ? [`${data.testRows.toLocaleString("en-GB")} test rows`] : []),
+    ...(data.date ? [data.date] : []),
+  ];
+  return parts.join(" · ");
+}
