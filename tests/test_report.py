@@ -15,7 +15,6 @@ from ruleglm.explain import build_shapes, measure_terms
 from ruleglm.multinomial import Multinomial
 from ruleglm.report import Candidate, Subject, write_report
 from ruleglm.report.page import embed_json
-from ruleglm.report.scores import calibrate
 from tests.data import mixed_frame, mixed_signal, target_of
 
 HOSTILE = "<script>hacked = 1</script>"
@@ -230,20 +229,12 @@ def test_scores_of_regressions(family, tmp_path):
     assert one["scores"]["test_rmse"] == pytest.approx(rmse, rel=1e-5)
 
 
-def test_calibration_keeps_equal_predictions_together():
-    rng = np.random.default_rng(0)
-    mean = rng.choice([0.1, 0.1, 0.1, 0.5, 0.9], 400)
-    y, weights = (rng.random(400) < mean).astype(float), rng.integers(1, 4, 400).astype(float)
-    groups = calibrate(mean, y, weights)
-    assert [group[0] for group in groups] == pytest.approx([0.1, 0.5, 0.9])
-    for value, (_, observed, error, weight) in zip((0.1, 0.5, 0.9), groups, strict=True):
-        rows = mean == value
-        assert weight == weights[rows].sum()
-        assert observed == pytest.approx(np.average(y[rows], weights=weights[rows]))
-        effective = weights[rows].sum() ** 2 / (weights[rows] ** 2).sum()
-        assert error == pytest.approx(np.sqrt(observed * (1 - observed) / (effective - 1)))
-    spread = calibrate(rng.random(1000), np.zeros(1000), None)
-    assert [group[3] for group in spread] == [100] * 10
+def test_calibration_is_that_of_the_estimator(fitted, file):
+    model, X, y = fitted
+    for each in read_data(file)["models"]:
+        expected = model.at(each["place"]).calibration(X, y).bins
+        (groups,) = each["calibration"]
+        np.testing.assert_allclose(groups, expected.to_numpy(), rtol=1e-5, atol=1e-12)
 
 
 # ---------------------------------------------------------------------------------- the browser

@@ -4,13 +4,11 @@ The estimators themselves, with their parameters and ``fit``, are in :mod:`ruleg
 :mod:`ruleglm.estimators_cv`.
 """
 
-import os
 from abc import abstractmethod
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +31,7 @@ from ruleglm.fitting import PathModel
 from ruleglm.frames import read_table, scan_table
 from ruleglm.pricing import PRICERS, Penalty
 from ruleglm.refitting import Rows, refit_terms
-from ruleglm.report import Candidate, Subject, write_report
+from ruleglm.report.methods import ReportMethods
 from ruleglm.rules import Rule
 from ruleglm.solvers.master import REFIT_RIDGE
 from ruleglm.targets import check_labels, check_length, check_target, check_two_classes
@@ -134,7 +132,13 @@ ATTRIBUTES = """
 """
 
 
-class RuleModel(ExplainMethods, AssessMethods, ExportMethods, BaseEstimator):  # type: ignore[misc]
+class RuleModel(
+    ExplainMethods,
+    AssessMethods,
+    ExportMethods,
+    ReportMethods,
+    BaseEstimator,  # type: ignore[misc]
+):
     """What all estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -286,62 +290,6 @@ class RuleModel(ExplainMethods, AssessMethods, ExportMethods, BaseEstimator):  #
 
         check_is_fitted(self, "ensemble_")
         return pd.DataFrame(self._trace)
-
-    def report(
-        self,
-        path: "str | os.PathLike[str]",
-        X_test: Any = None,
-        y_test: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        exposure: ArrayLike | None = None,
-        title: str | None = None,
-        date: str | None = None,
-    ) -> Path:
-        """Write one HTML file in which a person can explore the model, or a path of models.
-
-        The file needs no network and no server. It holds the rules, never rows of data.
-
-        Parameters
-        ----------
-        path : str or path
-            The file; one that is there is replaced.
-        X_test, y_test : frame or array with n rows, array-like of shape (n,), optional
-            Rows to score the models on.
-        sample_weight, offset, exposure : array-like of shape (n,), optional
-            Of the test rows, as in `fit`.
-        title : str, optional
-            Headline of the page.
-        date : str, optional
-            Shown as it is; without it the same model gives the same file.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        check_is_fitted(self, "ensemble_")
-        if (X_test is None) != (y_test is None):
-            raise ValueError("give both `X_test` and `y_test`, or neither")
-        rows = None
-        if X_test is not None:
-            rows = Rows.read(self.ensemble_, X_test, y_test, sample_weight, offset, exposure)
-        return write_report(path, self._describe(), rows, title=title, date=date)
-
-    def _describe(self) -> Subject:
-        """Return what a report is about."""
-        return Subject(
-            candidates=(self._candidate(),),
-            features=self._features,
-            estimator=repr(self),
-            n_rows=self._n_rows,
-            target=self._target_name,
-        )
-
-    def _candidate(self) -> Candidate:
-        """Return the model as a report sees it."""
-        return Candidate(self.ensemble_, self._spread(), self.certificate_)
 
     def _linear_predictor(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
         check_is_fitted(self, "ensemble_")

@@ -13,7 +13,7 @@ from ruleglm.report.features import (
     find_column,
     finite,
 )
-from ruleglm.report.scores import Metric, choose_metrics, score_model
+from ruleglm.report.scores import Metric, choose_metrics, predict_rows, score_model
 from ruleglm.report.subject import Candidate, Subject
 from ruleglm.rules import LinearTerm
 
@@ -118,7 +118,9 @@ def _describe_term(term: Term, features: Mapping[str, PageFeature]) -> Value:
 def _describe_model(candidate: Candidate, places: Mapping[Term, int], tests: Rows | None) -> Value:
     ensemble = candidate.ensemble
     coefficients = ensemble.all_coefficients()
-    scores, groups = ({}, []) if tests is None else score_model(ensemble, tests)
+    scores, groups = (
+        ({}, []) if tests is None else score_model(ensemble, predict_rows(ensemble, tests))
+    )
     numbers = {**candidate.scores, **scores}
     return {
         "intercept": coefficients[0].tolist(),
