@@ -1,0 +1,5 @@
+"""The command line: ``ruleglm``."""
+
+from ruleglm.cli.app import app
+
+__all__ = ["app"]

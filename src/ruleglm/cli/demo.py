@@ -1,0 +1,41 @@
+"""``ruleglm demo``: a first look, in a few seconds."""
+
+from pathlib import Path
+
+from ruleglm.cli import options as opt
+from ruleglm.cli.files import write_file
+from ruleglm.cli.fit import show_model
+from ruleglm.cli.guess import Guess
+from ruleglm.cli.roles import Roles, Rows
+from ruleglm.cli.shell import Screen, command
+from ruleglm.cli.training import FitOptions, describe_fit, fit_rows, hold_out
+from ruleglm.cli.view import count
+
+MODEL_NAME = "model.json"
+
+
+@command
+def demo(force: opt.Force = False) -> None:
+    """Fit scikit-learn's breast-cancer data, show the rules, write the model here."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer(as_frame=True)
+    y = data.target.map({0: "malignant", 1: "benign"}).rename("tumour")
+    rows = Rows(data.data, y, None, None, None, None)
+    train, test = hold_out(rows, 0.3, classes=True, seed=0)
+    options = FitOptions(max_complexity=15, lines=False)
+    guess = Guess("binomial", "2 values", classifier=True)
+    fitted = fit_rows(train, guess, options, verbose=False)
+    model = describe_fit(fitted, Roles("tumour"), options, test)
+    screen = Screen()
+    screen.show(
+        f"Breast cancer: {count(len(rows), 'tumour')}, {data.data.shape[1]} measurements of each."
+    )
+    show_model(screen, model)
+    screen.show("")
+    path = Path(MODEL_NAME)
+    if path.exists() and not force:
+        screen.show(f"{path} exists already and was left as it is; --force replaces it.")
+    else:
+        write_file(model.text() + "\n", path)
+        screen.show(f"Wrote {path}; 'ruleglm show {path}' shows it again.")
