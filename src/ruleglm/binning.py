@@ -84,6 +84,12 @@ class Binning:
         return {bins.name: bins.order for bins in self.features if isinstance(bins, OrderedBins)}
 
     @cached_property
+    def thresholds(self) -> dict[str, tuple[float, ...]]:
+        """Thresholds of the number features."""
+        numbers = (bins for bins in self.features if isinstance(bins, NumberBins))
+        return {bins.name: bins.thresholds for bins in numbers}
+
+    @cached_property
     def _position(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
 

@@ -244,8 +244,11 @@ class _ChosenModel(RuleModel):
 
     def _refit(self, *given: Any) -> Any:
         """Return the chosen model, edited, as a plain estimator."""
+        return self._as_plain()._refit(*given)
+
+    def _as_plain(self) -> Any:
         check_is_fitted(self, "path_")
-        return self.at(self.best_index_)._refit(*given)
+        return self.at(self.best_index_)
 
     def _describe(self) -> Subject:
         """Return the whole path, from simple to complex."""

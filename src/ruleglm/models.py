@@ -23,7 +23,7 @@ from ruleglm.assess.methods import AssessMethods
 from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
-from ruleglm.ensemble import Term
+from ruleglm.ensemble import RuleEnsemble, Term
 from ruleglm.explain import ExplainMethods, recall_facts, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
@@ -233,6 +233,7 @@ class RuleModel(
         self._features = units.binning.features
         self._show(units.translate(model.rules, model.linear, coef, model.supports))
         self._facts = recall_facts(units.binning)
+        self._thresholds = units.binning.thresholds
         self.objective_ = model.solution.objective
         self.lower_bound_ = model.solution.lower_bound
         self.gap_ = model.solution.gap
@@ -261,18 +262,24 @@ class RuleModel(
         gone = [self._place(term) for term in drop]
         names = [ensemble.terms[self._place(term)] for term in fixed]
         rows = Rows.read(ensemble, *given)
-        counts = self._class_weights()
-        if counts is not None:
-            factors = counts.factors(rows.y, rows.weights)
-            rows = replace(rows, weights=scale_weights(factors, rows.y, rows.weights))
-        ridge = self.ridge if self.penalty == "l0" else REFIT_RIDGE * rows.size
         edited = copy(self)
-        edited._show(refit_terms(ensemble.drop(*gone).add(*add), rows, ridge, names))
+        edited._show(self._fit_coefficients(ensemble.drop(*gone).add(*add), rows, names))
         edited.objective_ = edited.lower_bound_ = edited.gap_ = np.nan
         edited.certified_ = False
         edited.certificate_ = "edited and refitted, of which nothing is proved"
         edited.n_iter_, edited._trace = 0, ()
         return edited
+
+    def _fit_coefficients(
+        self, ensemble: RuleEnsemble, rows: Rows, fixed: Iterable[Term] = ()
+    ) -> Translation:
+        """Fit the coefficients of an ensemble as this estimator does: its classes and ridge."""
+        counts = self._class_weights()
+        if counts is not None:
+            factors = counts.factors(rows.y, rows.weights)
+            rows = replace(rows, weights=scale_weights(factors, rows.y, rows.weights))
+        ridge = self.ridge if self.penalty == "l0" else REFIT_RIDGE * rows.size
+        return refit_terms(ensemble, rows, ridge, fixed)
 
     def _place(self, term: Term) -> int:
         """Return the place of a term in the ensemble; a number is a row of ``rules_``."""

@@ -2,13 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ruleglm.assess.bootstrap import Bootstrap
 from ruleglm.assess.calibration import Calibration, calibrate
 from ruleglm.assess.deviance import explained_deviance, mean_deviance
 from ruleglm.assess.redundancy import find_redundancy
 from ruleglm.assess.rows import read_rows
+from ruleglm.assess.stability import Stability, assess_stability
 from ruleglm.checks import check_count, check_weights
+from ruleglm.class_weights import class_numbers
 from ruleglm.ensemble import RuleEnsemble
 
 if TYPE_CHECKING:
@@ -120,3 +126,67 @@ class AssessMethods:
         table = None if X is None else self.ensemble_.read(X)
         weights = None if table is None else check_weights(sample_weight, table.n_rows)
         return find_redundancy(self.ensemble_, table, weights, threshold)
+
+    def _as_plain(self) -> Any:
+        """Return a fitted estimator that fits a single model, with the parameters of this one."""
+        check_is_fitted(self, "ensemble_")
+        return self
+
+    def stability(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        exposure: Any = None,
+        n_bootstrap: int = 50,
+        similarity: float = 0.8,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> Stability:
+        """Fit the model again to resamples of its rows, and see how much of it is found again.
+
+        Each resample is drawn with replacement and fitted with the parameters of this model, on its
+        bins. A model chosen by cross-validation is fitted at its penalty (for "l0" its complexity
+        and ridge) without another choice.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            The rows of the fit. Whole weights count rows: as many are drawn as they add up to.
+            Other weights stay with their rows.
+        n_bootstrap : int, default=50
+            Number of resamples.
+        similarity : float, default=0.8
+            Least Jaccard index (rows that both cover over rows that at least one covers) at which a
+            rule, or its complement, counts as found again.
+        random_state : int, RandomState or None, default=0
+            Decides the resamples.
+        n_jobs : int, default=None
+            Threads, over resamples; None means 1, -1 all cores. The result does not depend on it.
+        verbose : int, default=0
+            1 shows progress on standard error.
+
+        Returns
+        -------
+        Stability
+            With ``terms()``, ``features()`` and ``pairs()``, how often each is found again, and
+            ``interval(X)``, between which values predictions lie.
+        """
+        n_bootstrap = check_count(n_bootstrap, "n_bootstrap")
+        if not 0.0 < similarity <= 1.0:
+            raise ValueError(f"`similarity` is {similarity}; give a number above 0, at most 1")
+        fitted = self._as_plain()
+        rows = read_rows(fitted, X, y, None, offset, exposure)
+        weights = check_weights(sample_weight, len(rows.y))
+        bootstrap = Bootstrap(
+            clone(fitted).set_params(thresholds=fitted._thresholds, n_jobs=None),
+            fitted.ensemble_,
+            (X, y, weights, offset, exposure),
+            rows.y if rows.y.ndim == 1 else class_numbers(rows.y).astype(np.float64),
+            similarity,
+        )
+        n_threads = effective_n_jobs(n_jobs)
+        return assess_stability(bootstrap, n_bootstrap, random_state, n_threads, bool(verbose))

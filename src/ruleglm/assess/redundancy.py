@@ -83,16 +83,10 @@ class Overlap:
         cover = cover_rows(rules, table)
         if weights is not None:
             cover, weights = cover[:, weights > 0], weights[weights > 0]
-        n_rules, n_rows = cover.shape
-        counts, masses = np.zeros((2, n_rules, n_rules))
-        for start in range(0, n_rows, _BLOCK_ROWS):
-            block = cover[:, start : start + _BLOCK_ROWS].astype(np.float64)
-            counts += block @ block.T
-            if weights is not None:
-                masses += (block * weights[start : start + _BLOCK_ROWS]) @ block.T
+        n_rows, counts = cover.shape[1], common_mass(cover, cover, None)
         if weights is None:
             return cls(counts, counts, n_rows, float(n_rows))
-        return cls(counts, masses, n_rows, float(weights.sum()))
+        return cls(counts, common_mass(cover, cover, weights), n_rows, float(weights.sum()))
 
     def relate(
         self, i: int, j: int, threshold: float, relation: str | None, swap: bool
@@ -120,6 +114,24 @@ class Overlap:
         both, one, other = self.masses[i, j], self.masses[i, i], self.masses[j, j]
         union = one + other - both
         return [both / union if union > 0 else np.nan, one / self.mass, other / self.mass]
+
+
+def common_mass(first: BoolArray, second: BoolArray, weights: FloatArray | None) -> FloatArray:
+    """Return the number of rows, or their weight, that pairs of rules both cover.
+
+    Parameters
+    ----------
+    first, second : (n_rules, n_rows) bool
+    weights : (n_rows,) float64, or None to count
+    """
+    total = np.zeros((len(first), len(second)))
+    for start in range(0, first.shape[1], _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        block = first[:, rows].astype(np.float64)
+        if weights is not None:
+            block *= weights[rows]
+        total += block @ second[:, rows].T
+    return total
 
 
 def cover_rows(rules: tuple[Rule, ...], table: Table) -> BoolArray:
