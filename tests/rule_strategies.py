@@ -28,7 +28,11 @@ orders = st.lists(levels, min_size=2, max_size=6, unique=True).map(tuple)
 
 
 @st.composite
-def ranges(draw: st.DrawFn, names: st.SearchStrategy[str] = texts) -> Range:
+def ranges(
+    draw: st.DrawFn,
+    names: st.SearchStrategy[str] = texts,
+    floats: st.SearchStrategy[float] = floats,
+) -> Range:
     low, high = sorted(draw(st.lists(floats, min_size=2, max_size=2, unique=True)))
     low, high = draw(st.sampled_from([(low, high), (-math.inf, high), (low, math.inf)]))
     return Range(draw(names), low, high)

@@ -12,6 +12,8 @@ from ruleglm.export.json_format import (
     save_model,
     to_json,
 )
+from ruleglm.export.python import to_python
+from ruleglm.export.sql import to_sql
 
 __all__ = [
     "ModelFormatError",
@@ -21,4 +23,6 @@ __all__ = [
     "model_schema",
     "save_model",
     "to_json",
+    "to_python",
+    "to_sql",
 ]

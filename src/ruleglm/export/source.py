@@ -28,3 +28,14 @@ def summarize(model: Any) -> dict[str, Any]:
         "supports": getattr(model, "_supports", None),
         "importances": getattr(model, "_importances", None),
     }
+
+
+def name_outputs(ensemble: RuleEnsemble) -> list[tuple[str, str]]:
+    """Return names for the linear predictor and the mean, a pair for each class of several."""
+    mean = "probability" if ensemble.classes else "mean"
+    if not ensemble.family.output_shape:
+        return [("linear_predictor", mean)]
+    labels = [str(label) for label in ensemble.classes]
+    if len({label.casefold() for label in labels}) < len(labels):
+        labels = [str(k) for k in range(len(labels))]
+    return [(f"linear_predictor_{label}", f"{mean}_{label}") for label in labels]
