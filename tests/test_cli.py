@@ -329,6 +329,44 @@ def test_rows_that_are_not_there_are_refused(folder):
     assert "--row 80: the rows are 0 to 79" in result.stderr
 
 
+# ---------------------------------------------------------------------------------------- reports
+
+
+def test_report_of_a_fit_shows_all_models_and_test_scores(folder, tmp_path):
+    page = tmp_path / "page.html"
+    words = ("--max-complexity", "3", "--cv", "2", "--test-share", "0.3", "--report", page)
+    result = run("fit", folder / "people.csv", "-t", "income", *OTHERS, *words)
+    assert "Wrote a page to explore all models to" in result.stdout
+    payload = read_payload(page)
+    assert len(payload["models"]) > 1
+    assert "test_auc" in {metric["key"] for metric in payload["metrics"]}
+    assert payload["target"] == "income"
+
+
+def test_report_of_a_saved_model(folder, tmp_path):
+    page = tmp_path / "page.html"
+    words = ("report", folder / "claims.json", folder / "new.csv", "--title", "<Claims>")
+    run(*words, "--out", page)
+    payload = read_payload(page)
+    assert payload["title"] == "<Claims>"
+    assert len(payload["models"]) == 1
+    assert "test_deviance" in {metric["key"] for metric in payload["metrics"]}
+    assert "exists already" in run(*words, "--out", page, code=1).stderr
+
+
+def test_report_without_a_target_has_no_scores(folder, tmp_path):
+    page = tmp_path / "page.html"
+    read("new.csv", folder).drop(columns="income").to_csv(tmp_path / "new.csv", index=False)
+    result = run("report", folder / "income.json", tmp_path / "new.csv", "--out", page)
+    assert "no column 'income', so the page has no scores" in result.stderr
+    assert "test_auc" not in {metric["key"] for metric in read_payload(page)["metrics"]}
+
+
+def read_payload(page):
+    _, data = page.read_text(encoding="utf-8").split('type="application/json">', 1)
+    return json.loads(data.split("</script>")[0])
+
+
 # --------------------------------------------------------------------------------------- mistakes
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ruleglm.cli import demo, explaining, fit, use
+from ruleglm.cli import demo, explaining, fit, reporting, use
 
 app = typer.Typer(
     add_completion=False,
@@ -31,5 +31,16 @@ def main(
     """Learn generalized linear rule models."""
 
 
-for one in (fit.fit, fit.path, use.show, use.predict, explaining.explain, use.evaluate, demo.demo):
+COMMANDS = (
+    fit.fit,
+    fit.path,
+    use.show,
+    use.predict,
+    explaining.explain,
+    use.evaluate,
+    reporting.report,
+    demo.demo,
+)
+
+for one in COMMANDS:
     app.command()(one)

@@ -4,19 +4,19 @@ from pathlib import Path
 
 from ruleglm.cli import options as opt
 from ruleglm.cli.files import write_file
-from ruleglm.cli.fit import show_model
 from ruleglm.cli.guess import Guess
+from ruleglm.cli.reporting import report_fit
 from ruleglm.cli.roles import Roles, Rows
 from ruleglm.cli.shell import Screen, command
 from ruleglm.cli.training import FitOptions, describe_fit, fit_rows, hold_out
-from ruleglm.cli.view import count
+from ruleglm.cli.view import count, show_model
 
-MODEL_NAME = "model.json"
+MODEL, PAGE = Path("model.json"), Path("report.html")
 
 
 @command
 def demo(force: opt.Force = False) -> None:
-    """Fit scikit-learn's breast-cancer data, show the rules, write the model here."""
+    """Fit scikit-learn's breast-cancer data, show the rules, write model.json and report.html."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer(as_frame=True)
@@ -33,9 +33,12 @@ def demo(force: opt.Force = False) -> None:
     )
     show_model(screen, model)
     screen.show("")
-    path = Path(MODEL_NAME)
-    if path.exists() and not force:
-        screen.show(f"{path} exists already and was left as it is; --force replaces it.")
-    else:
-        write_file(model.text() + "\n", path)
-        screen.show(f"Wrote {path}; 'ruleglm show {path}' shows it again.")
+    for path in (MODEL, PAGE):
+        if path.exists() and not force:
+            screen.show(f"{path} exists already and was left as it is; --force replaces it.")
+        elif path == MODEL:
+            write_file(model.text() + "\n", path)
+            screen.show(f"Wrote {path}: 'ruleglm show {path}' shows the model again.")
+        else:
+            report_fit(fitted, test, path)
+            screen.show(f"Wrote {path}: open it in a browser to explore all models.")

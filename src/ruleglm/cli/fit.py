@@ -12,8 +12,9 @@ from ruleglm.cli.errors import UserError
 from ruleglm.cli.files import STDOUT, check_outputs, check_table_name, write_file, write_frame
 from ruleglm.cli.guess import Guess
 from ruleglm.cli.models import SavedModel, open_model
+from ruleglm.cli.reporting import report_fit
 from ruleglm.cli.roles import Roles, Rows
-from ruleglm.cli.shell import InterruptedWorkError, Screen, command, remark
+from ruleglm.cli.shell import InterruptedWorkError, Screen, command
 from ruleglm.cli.training import (
     FitOptions,
     Fitted,
@@ -25,7 +26,9 @@ from ruleglm.cli.training import (
     read_rows,
     remark_identifiers,
 )
-from ruleglm.cli.view import count, formula, model_table, path_table, score_text, size_text
+from ruleglm.cli.view import count, path_table, show_model
+
+NOT_KEPT = "The model is not kept: --out model.json writes it to a file."
 
 
 @command
@@ -55,6 +58,7 @@ def fit(
     jobs: opt.Jobs = 1,
     seed: opt.Seed = 0,
     out: opt.ModelOut = None,
+    report: opt.ReportOut = None,
     path: opt.PathOut = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
@@ -84,7 +88,7 @@ def fit(
     check_split(test, test_share)
     if path is not None and not options.folds:
         raise typer.BadParameter("--path is the table of all models, which needs --cv.")
-    check_outputs([out, path], force)
+    check_outputs([out, report, path], force)
     check_table_name(path)
     screen = Screen(as_json)
     roles = Roles(target, weights, exposure, offset, groups, tuple(drop or ()))
@@ -95,7 +99,10 @@ def fit(
     model = describe_fit(fitted, roles, options, held_out)
     show_fit(screen, model, fitted, time.perf_counter() - started)
     written = write_outputs(model, fitted, out, path)
-    screen.show(written or "The model is not kept: --out model.json writes it to a file.")
+    if report is not None:
+        report_fit(fitted, held_out, report)
+        written.append(f"a page to explore all models to {report}")
+    screen.show(f"Wrote {', '.join(written)}." if written else NOT_KEPT)
     screen.finish(model.document())
     if fitted.interrupted:
         raise InterruptedWorkError("interrupted: this is the best model so far")
@@ -163,6 +170,8 @@ def path(
         write_records(models, out)
     if out != STDOUT:
         screen.show(path_table(models, every), path_note(models, every))
+    if out not in (None, STDOUT):
+        screen.show(f"Wrote {out}.")
     screen.finish({"path": models})
 
 
@@ -213,37 +222,6 @@ def show_fit(screen: Screen, model: SavedModel, fitted: Fitted, seconds: float) 
     screen.show(f"Fitted to {count(len(fitted.rows), 'row')} in {seconds:.1f} s.")
 
 
-def show_model(screen: Screen, model: SavedModel) -> None:
-    """Show a model: what adds up to what, its terms, how it was chosen, how good it is."""
-    ensemble, columns = model.ensemble, model.fit.get("columns", {})
-    target = columns.get("target", "the target")
-    screen.show(formula(ensemble, target, columns.get("exposure")), "")
-    if ensemble.rules or ensemble.linear_terms:
-        screen.show(model_table(model, screen.width), "")
-    said = f"{size_text(ensemble)}{chosen_text(model)}"
-    screen.show(said[0].upper() + said[1:] + ".")
-    if model.fit.get("test_scores"):
-        n_rows = count(model.fit["test_rows"], "test row")
-        screen.show(f"On {n_rows}: {score_text(model.fit['test_scores'])}.")
-    elif model.fit.get("train_scores"):
-        n_rows = count(model.fit["rows"], "row")
-        screen.show(f"On the {n_rows} of the fit: {score_text(model.fit['train_scores'])}.")
-
-
-def chosen_text(model: SavedModel) -> str:
-    """Say how a model was chosen, or what is proved of it."""
-    models = model.fit.get("path") or []
-    certificate = model.summary.get("certificate")
-    proof = f"; {certificate}" if certificate and model.summary.get("certified") else ""
-    for row in models:
-        if row["chosen"] and row["cv_mean"] is not None:
-            return (
-                f"; one of {len(models)} models, chosen on held-out rows: loss "
-                f"{row['cv_mean']:.4f} +- {row['cv_se']:.4f}{proof}"
-            )
-    return proof
-
-
 def path_note(models: list[dict[str, Any]], every: bool) -> str:
     """Say what a table of models leaves out, and what its losses are."""
     hidden = sum(not (row["efficient"] or row["chosen"]) for row in models)
@@ -253,16 +231,18 @@ def path_note(models: list[dict[str, Any]], every: bool) -> str:
     return f"{count(hidden, 'model')} that simpler ones beat not shown (--all). {loss}"
 
 
-def write_outputs(model: SavedModel, fitted: Fitted, out: Path | None, path: Path | None) -> str:
+def write_outputs(
+    model: SavedModel, fitted: Fitted, out: Path | None, path: Path | None
+) -> list[str]:
     """Write what is asked for; return what to say of it."""
-    names = []
+    written = []
     if out is not None:
         write_file(model.text() + "\n", out)
-        names.append(f"the model to {out}")
+        written.append(f"the model to {out}")
     if path is not None:
         write_records(fitted.path(), path)
-        names.append(f"all models to {path}")
-    return f"Wrote {', '.join(names)}." if names else ""
+        written.append(f"the table of all models to {path}")
+    return written
 
 
 def write_records(records: list[dict[str, Any]], path: Path) -> None:
@@ -270,5 +250,3 @@ def write_records(records: list[dict[str, Any]], path: Path) -> None:
     import pandas as pd
 
     write_frame(pd.DataFrame(records), path)
-    if path != STDOUT:
-        remark(f"wrote {path}")

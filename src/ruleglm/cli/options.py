@@ -232,6 +232,10 @@ ReportOut = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE", help="HTML page to write.", rich_help_panel=OUTPUT),
 ]
+ReportFile = Annotated[
+    Path,
+    typer.Option("--out", "-o", metavar="FILE", help="HTML page to write.", rich_help_panel=OUTPUT),
+]
 TableOut = Annotated[
     Path | None,
     typer.Option(

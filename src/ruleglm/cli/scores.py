@@ -10,7 +10,7 @@ from ruleglm.assess.rows import PredictedRows
 from ruleglm.checks import check_offset
 from ruleglm.cli.errors import UserError, shown
 from ruleglm.cli.roles import Rows
-from ruleglm.dtypes import FloatArray, IntArray
+from ruleglm.dtypes import IntArray
 from ruleglm.ensemble import RuleEnsemble
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def predict_known(ensemble: RuleEnsemble, rows: Rows) -> PredictedRows:
         places = find_classes(rows.y, ensemble.classes)
         y = np.eye(len(ensemble.classes))[places] if eta.ndim == 2 else places.astype(np.float64)
     else:
-        y = read_target(rows.y)
+        y = np.asarray(number_target(rows.y), dtype=np.float64)
         family.check_target(y)
     shift = np.zeros(eta.shape) if offset is None else offset
     exposure = np.ones(n_rows) if rows.exposure is None else rows.exposure
@@ -88,7 +88,7 @@ def find_classes(y: "pd.Series[Any]", classes: tuple[Any, ...]) -> IntArray:
     return found
 
 
-def read_target(y: "pd.Series[Any]") -> FloatArray:
+def number_target(y: "pd.Series[Any]") -> "pd.Series[float]":
     """Return a target of numbers, or say which row holds none."""
     import pandas as pd
 
@@ -98,7 +98,7 @@ def read_target(y: "pd.Series[Any]") -> FloatArray:
         raise UserError(
             f"target {y.name!r} is {shown(y.iloc[row])} in row {row}; the model predicts numbers."
         )
-    return values
+    return pd.Series(values, y.index, name=y.name)
 
 
 def _score_classes(rows: PredictedRows, classes: tuple[Any, ...]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from ruleglm.cli.errors import UserError
 from ruleglm.cli.guess import Guess, guess_family, told_family
 from ruleglm.cli.models import FIT, SavedModel
 from ruleglm.cli.roles import Roles, Rows, find_identifiers, split_roles, without_unknown
-from ruleglm.cli.scores import read_target, score_rows
+from ruleglm.cli.scores import number_target, score_rows
 from ruleglm.cli.shell import plain, remark
 from ruleglm.cli.sources import read_source
 from ruleglm.export.source import summarize
@@ -138,9 +138,9 @@ def fit_rows(rows: Rows, guess: Guess, options: FitOptions, verbose: bool) -> Fi
     if rows.groups is not None and options.folds:
         more["groups"] = rows.groups
     if guess.classifier:
-        y: Any = rows.y.to_numpy()
+        y = rows.y
     else:
-        y, more["exposure"] = read_target(rows.y), rows.exposure
+        y, more["exposure"] = number_target(rows.y), rows.exposure
     interrupted = _fit_quietly(estimator, rows.X, y, more)
     return Fitted(estimator, guess, rows, interrupted)
 

@@ -9,16 +9,12 @@ from ruleglm.checks import check_offset
 from ruleglm.cli import options as opt
 from ruleglm.cli.errors import UserError
 from ruleglm.cli.files import STDOUT, check_outputs, check_table_name, write_frame
-from ruleglm.cli.fit import show_model
 from ruleglm.cli.models import SavedModel, open_model
 from ruleglm.cli.roles import Roles, Rows, no_column, split_roles, without_unknown
 from ruleglm.cli.scores import score_rows
 from ruleglm.cli.shell import Screen, command, remark
 from ruleglm.cli.sources import read_source
-from ruleglm.cli.view import (
-    count,
-    scores_table,
-)
+from ruleglm.cli.view import count, scores_table, show_model
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 

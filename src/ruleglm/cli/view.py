@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ruleglm.cli.models import SavedModel
 from ruleglm.cli.scores import LABELS
+from ruleglm.cli.shell import Screen
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 
@@ -205,6 +206,37 @@ def size_text(ensemble: RuleEnsemble) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number of things: 1 rule, 2,000 rules."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def show_model(screen: Screen, model: SavedModel) -> None:
+    """Show a model: what adds up to what, its terms, how it was chosen, how good it is."""
+    ensemble, columns = model.ensemble, model.fit.get("columns", {})
+    target = columns.get("target", "the target")
+    screen.show(formula(ensemble, target, columns.get("exposure")), "")
+    if ensemble.rules or ensemble.linear_terms:
+        screen.show(model_table(model, screen.width), "")
+    said = f"{size_text(ensemble)}{chosen_text(model)}"
+    screen.show(said[0].upper() + said[1:] + ".")
+    if model.fit.get("test_scores"):
+        n_rows = count(model.fit["test_rows"], "test row")
+        screen.show(f"On {n_rows}: {score_text(model.fit['test_scores'])}.")
+    elif model.fit.get("train_scores"):
+        n_rows = count(model.fit["rows"], "row")
+        screen.show(f"On the {n_rows} of the fit: {score_text(model.fit['train_scores'])}.")
+
+
+def chosen_text(model: SavedModel) -> str:
+    """Say how a model was chosen, or what is proved of it."""
+    models = model.fit.get("path") or []
+    certificate = model.summary.get("certificate")
+    proof = f"; {certificate}" if certificate and model.summary.get("certified") else ""
+    for row in models:
+        if row["chosen"] and row["cv_mean"] is not None:
+            return (
+                f"; one of {len(models)} models, chosen on held-out rows: loss "
+                f"{row['cv_mean']:.4f} +- {row['cv_se']:.4f}{proof}"
+            )
+    return proof
 
 
 # --------------------------------------------------------------------------------- scores and path
