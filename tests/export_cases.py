@@ -74,6 +74,22 @@ def ensembles(draw):
     )
 
 
+def small_ensemble(*texts, family="gaussian", **parts):
+    """A model whose rules have the coefficients 1, 2, 3 and so on."""
+    rules = tuple(map(parse_rule, texts))
+    names = dict.fromkeys(name for rule in rules for name in rule.features)
+    given = {
+        "intercept": 0.0,
+        "rules": rules,
+        "coefficients": 1.0 + np.arange(len(rules)),
+        "linear_terms": (),
+        "linear_coefficients": (),
+        "family": get_family(family),
+        "names": tuple(names) or ("a",),
+    }
+    return RuleEnsemble(**{**given, **parts})
+
+
 # --------------------------------------------------------------------------- rows of many kinds
 
 GRADES = ("none", "school", "college", "doctor's")
@@ -259,7 +275,7 @@ plain_rules = st.lists(
         ordered_ranges(st.just("size"), st.just(SHIRTS)),
         level_sets(st.just("size"), st.sampled_from(SHIRTS)),
         level_sets(st.just("flag"), st.booleans()),
-        level_sets(st.just("id"), st.integers(-5, 5) | st.integers(2**60, 2**60 + 3)),
+        level_sets(st.just("id"), st.integers(-5, 5)),
         missings(st.sampled_from(sorted(PLAIN_KINDS))),
     ),
     max_size=4,
@@ -271,15 +287,16 @@ plain_rows = st.fixed_dictionaries(
         "word": st.none() | words,
         "size": st.sampled_from([None, *SHIRTS, "unseen", ""]),
         "flag": st.sampled_from([None, True, False]),
-        "id": st.integers(-5, 5) | st.integers(2**60, 2**60 + 3),
+        "id": st.integers(-5, 9) | st.integers(2**60, 2**60 + 3),
     }
 )
 
 
 @st.composite
-def plain_ensembles(draw):
-    """Models of columns that have one type each, as a database has them."""
-    rules = draw(st.lists(plain_rules, min_size=1, max_size=5))
+def plain_ensembles(draw, most=2**60):
+    """Models of columns that have one type each, as a database has them; `most` limits integers."""
+    large = level_sets(st.just("id"), st.integers(most, most + 3)).map(lambda c: Rule((c,)))
+    rules = draw(st.lists(plain_rules | large, min_size=1, max_size=5))
     small = st.decimals(-9, 9, places=3).map(float)
     bounds = st.tuples(tidy_floats, tidy_floats).map(sorted)
     lines = [LinearTerm("n", *draw(bounds), draw(tidy_floats))] * draw(st.integers(0, 1))

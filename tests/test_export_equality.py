@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ruleglm.export import from_json, to_json, to_python, to_sql
+from ruleglm.export import from_json, to_json, to_onnx, to_python, to_sql
 from ruleglm.export.source import name_outputs
 from tests import sql_engines
 from tests.export_cases import CASES, adult_ensemble, adult_frame, to_records
+from tests.onnx_runs import GONE, run_onnx
 
 numbered = itertools.count()
 
@@ -80,7 +81,15 @@ def by_json(ensemble, frame, request):
     return loaded.decision_function(frame), loaded.predict(frame)
 
 
-EXPORTS = [by_json, by_python, by_duckdb, by_sqlite, by_postgres]
+def by_onnx(ensemble, frame, request):
+    eta, mean, *label = run_onnx(to_onnx(ensemble, missing=GONE), frame)
+    if label:
+        assert label[0].tolist() == ensemble.predict_class(frame).tolist()
+    assert bool(label) == bool(ensemble.classes)
+    return eta, mean
+
+
+EXPORTS = [by_json, by_python, by_onnx, by_duckdb, by_sqlite, by_postgres]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from ruleglm import RuleClassifier, RuleEnsemble, parse_rule
+from ruleglm import RuleClassifier
 from ruleglm.export import to_sql
 from ruleglm.export.sql import DIALECTS
-from ruleglm.families import get_family
 from tests import sql_engines
 from tests.export_cases import (
     adult_ensemble,
@@ -19,23 +18,8 @@ from tests.export_cases import (
     plain_ensembles,
     plain_frame,
     plain_rows,
+    small_ensemble,
 )
-
-
-def small(*texts, family="gaussian", **parts):
-    """A model whose rules have the coefficients 1, 2, 3 and so on."""
-    rules = tuple(map(parse_rule, texts))
-    names = dict.fromkeys(name for rule in rules for name in rule.features)
-    given = {
-        "intercept": 0.0,
-        "rules": rules,
-        "coefficients": 1.0 + np.arange(len(rules)),
-        "linear_terms": (),
-        "linear_coefficients": (),
-        "family": get_family(family),
-        "names": tuple(names) or ("a",),
-    }
-    return RuleEnsemble(**{**given, **parts})
 
 
 @pytest.fixture(params=["duckdb", "sqlite"])
@@ -58,7 +42,7 @@ def test_any_model_on_any_rows(ensemble, records):
 
 
 def test_offset_and_keys(engine):
-    ensemble = small("a > 1", "b = 'x'", family="poisson")
+    ensemble = small_ensemble("a > 1", "b = 'x'", family="poisson")
     records = [
         {"a": 2.0, "b": "x", "key": "k1", "o": 1.5},
         {"a": 0.0, "b": None, "key": "k2", "o": -0.5},
@@ -74,28 +58,29 @@ def test_offset_and_keys(engine):
 
 @pytest.mark.parametrize("table", ["inputs", "Summed", "order", 'a"b', "a.b", "é😀\n"])
 def test_names_of_tables(engine, table):
-    result = engine.run([{"a": 2}, {"a": 0}], to_sql(small("a > 1"), table, engine.dialect), table)
+    query = to_sql(small_ensemble("a > 1"), table, engine.dialect)
+    result = engine.run([{"a": 2}, {"a": 0}], query, table)
     assert result["mean"].tolist() == [1.0, 0.0]
 
 
 def test_a_table_in_a_schema():
-    assert 'FROM "main"."t"' in to_sql(small("a > 1"), ("main", "t"))
+    assert 'FROM "main"."t"' in to_sql(small_ensemble("a > 1"), ("main", "t"))
     engine = sql_engines.open_duckdb()
-    result = engine.run([{"a": 2}], to_sql(small("a > 1"), ("memory", "main", "t")), "t")
+    result = engine.run([{"a": 2}], to_sql(small_ensemble("a > 1"), ("memory", "main", "t")), "t")
     engine.connection.close()
     assert result["mean"].tolist() == [1.0]
 
 
 def test_a_sum_of_many_rules(engine):
     rules = [f"a > {k}" for k in range(1100)]
-    ensemble = small(*rules, coefficients=np.ones(1100))
+    ensemble = small_ensemble(*rules, coefficients=np.ones(1100))
     result = engine.run([{"a": 750.5}, {"a": -3.0}], to_sql(ensemble, dialect=engine.dialect))
     assert result["mean"].tolist() == [751.0, 0.0]
 
 
 def test_doubles_keep_their_digits(engine):
     third = 1 / 3
-    ensemble = small(f"a > {third!r}", intercept=0.1 + 0.2)
+    ensemble = small_ensemble(f"a > {third!r}", intercept=0.1 + 0.2)
     rows = [{"a": third}, {"a": np.nextafter(third, 1)}, {"a": np.nextafter(third, 0)}]
     result = engine.run(rows, to_sql(ensemble, dialect=engine.dialect))
     assert result["mean"].tolist() == [0.1 + 0.2, 0.1 + 0.2 + 1, 0.1 + 0.2]
@@ -133,17 +118,17 @@ def test_estimators_have_the_method():
 )
 def test_what_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        to_sql(small("a > 1"), **arguments)
+        to_sql(small_ensemble("a > 1"), **arguments)
 
 
 def test_models_that_sql_cannot_say():
     with pytest.raises(TypeError, match=r"write \['id'\]"):
-        to_sql(small("a > 1"), keys="id")
+        to_sql(small_ensemble("a > 1"), keys="id")
     with pytest.raises(ValueError, match="Column 'a' mixes the text 'x' with numbers"):
-        to_sql(small("a in {'x', 1}"))
+        to_sql(small_ensemble("a in {'x', 1}"))
     with pytest.raises(ValueError, match="character of code 0"):
-        to_sql(small("a = 'x\x00'"))
-    text = replace(small("a in {'x', 1}"), kinds={"a": "number"})
+        to_sql(small_ensemble("a = 'x\x00'"))
+    text = replace(small_ensemble("a in {'x', 1}"), kinds={"a": "number"})
     assert '"a" = 1' in to_sql(text)
 
 
@@ -151,4 +136,4 @@ def test_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     monkeypatch.delitem(sys.modules, "ruleglm.export.sql_query", raising=False)
     with pytest.raises(ImportError, match=r'pip install "ruleglm\[sql\]"'):
-        to_sql(small("a > 1"))
+        to_sql(small_ensemble("a > 1"))

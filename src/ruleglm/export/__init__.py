@@ -12,6 +12,7 @@ from ruleglm.export.json_format import (
     save_model,
     to_json,
 )
+from ruleglm.export.onnx import to_onnx
 from ruleglm.export.python import to_python
 from ruleglm.export.sql import to_sql
 
@@ -23,6 +24,7 @@ __all__ = [
     "model_schema",
     "save_model",
     "to_json",
+    "to_onnx",
     "to_python",
     "to_sql",
 ]

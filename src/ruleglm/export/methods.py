@@ -2,12 +2,17 @@
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
 from ruleglm.export.json_format import save_model, to_json
+from ruleglm.export.onnx import to_onnx
 from ruleglm.export.python import to_python
 from ruleglm.export.sql import to_sql
+
+if TYPE_CHECKING:
+    import onnx
 
 
 class ExportMethods:
@@ -39,3 +44,8 @@ class ExportMethods:
         """Write the model as a Python module, as `ruleglm.export.to_python` does."""
         check_is_fitted(self, "ensemble_")
         return to_python(self, name)
+
+    def to_onnx(self, *, missing: str = "", offset: str | None = None) -> "onnx.ModelProto":
+        """Write the model as an ONNX graph, as `ruleglm.export.to_onnx` does."""
+        check_is_fitted(self, "ensemble_")
+        return to_onnx(self, missing=missing, offset=offset)
