@@ -23,6 +23,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["binning"],
     ["explain"],
     ["engines"],
+    ["expert"],
     ["pricing"],
     ["solvers"],
     ["training"],

@@ -12,11 +12,11 @@ from ruleglm.bins import NumberBins
 from ruleglm.families import Family
 from ruleglm.fitting import walk_penalties
 from ruleglm.pricing import Limits
+from ruleglm.thresholds import MOST_THRESHOLDS
 from ruleglm.training import FitSettings, RawRows, TrainingRows, prepare_rows
 
 COARSE_BINS, FINE_BINS = 16, 128
 COARSE_TOL = 1e-2
-MOST_THRESHOLDS = 254
 COARSE_LAMBDAS = 6
 """Penalties of the coarse path whose thresholds are refined."""
 

@@ -25,7 +25,7 @@ from ruleglm.frames import (
     check_name,
 )
 from ruleglm.rules import Rule
-from ruleglm.thresholds import TIE, choose_thresholds, collect_distinct
+from ruleglm.thresholds import TIE, choose_thresholds, collect_distinct, merge_thresholds
 
 __all__ = [
     "BinRule",
@@ -155,6 +155,7 @@ def bin_rows(
     thresholds: Mapping[str, Sequence[float]] | None = None,
     sample_weight: FloatArray | None = None,
     min_level_share: float = 0.0,
+    wanted: Mapping[str, Sequence[Level]] | None = None,
     visit: Callable[[Column], None] | None = None,
 ) -> tuple[Binning, CodeArray]:
     """Choose the bins of every column and code its rows, going over the columns once.
@@ -172,6 +173,8 @@ def bin_rows(
     min_level_share : float
         Levels with a smaller share of the weight, among rows that are not missing, have no bin of
         their own.
+    wanted : mapping of str to sequence of float or level, optional
+        Thresholds and levels that the bins of a column have to tell apart, beside those chosen.
     visit : callable, optional
         Called with each column in turn, for what else is to be made of it.
 
@@ -182,7 +185,7 @@ def bin_rows(
     codes : ndarray of shape (n_features, n_rows), uint8
         What `Binning.encode` returns for the same rows.
     """
-    chooser = _make_chooser(table, bins, thresholds, sample_weight, min_level_share)
+    chooser = _make_chooser(table, bins, thresholds, sample_weight, min_level_share, wanted)
     features: list[FeatureBins] = []
     codes = np.empty((len(table.names), table.n_rows), dtype=CODE_DTYPE)
     for column in table.columns:
@@ -217,13 +220,15 @@ class _Chooser:
     rows: BoolArray | None
     weight: FloatArray | None
     min_level_share: float
+    wanted: Mapping[str, Sequence[Level]]
 
     def choose(self, column: Column) -> FeatureBins:
         if self.rows is not None:
             column = column.take(self.rows)
         given = self.thresholds.get(column.name)
+        wanted = self.wanted.get(column.name, ())
         if isinstance(column, NumberColumn):
-            return _bin_numbers(column, self.weight, self.bins, given)
+            return _bin_numbers(column, self.weight, self.bins, given, tuple(map(float, wanted)))
         if given is not None:
             raise ValueError(
                 f"`thresholds` names column {column.name!r}, which holds levels; only numbers "
@@ -231,7 +236,7 @@ class _Chooser:
             )
         if column.ordered:
             return _bin_ordered(column)
-        return _bin_levels(column, self.weight, self.min_level_share)
+        return _bin_levels(column, self.weight, self.min_level_share, wanted)
 
 
 def _make_chooser(
@@ -240,6 +245,7 @@ def _make_chooser(
     thresholds: Mapping[str, Sequence[float]] | None,
     sample_weight: FloatArray | None,
     min_level_share: float,
+    wanted: Mapping[str, Sequence[Level]] | None = None,
 ) -> _Chooser:
     """Check all that can be checked before a column is read."""
     if not 2 <= bins <= 254:
@@ -248,7 +254,7 @@ def _make_chooser(
         raise ValueError(f"`min_level_share` must be from 0 to 1, got {min_level_share}.")
     given = _check_thresholds(table.names, thresholds or {})
     rows, weight = _drop_weightless(sample_weight, table.n_rows)
-    return _Chooser(bins, given, rows, weight, min_level_share)
+    return _Chooser(bins, given, rows, weight, min_level_share, wanted or {})
 
 
 def _check_thresholds(
@@ -289,9 +295,12 @@ def _bin_numbers(
     weight: FloatArray | None,
     bins: int,
     given: tuple[float, ...] | None,
+    wanted: tuple[float, ...],
 ) -> NumberBins:
     distinct = collect_distinct(column.values, weight)
     thresholds = choose_thresholds(distinct, bins) if given is None else given
+    if wanted:
+        thresholds = merge_thresholds(distinct, thresholds, wanted)
     ends = np.searchsorted(distinct.values, thresholds, side="right")
     filled = np.diff(ends, prepend=0, append=len(distinct.values)) > 0
     has_missing = bool(np.isnan(column.values).any())
@@ -299,26 +308,33 @@ def _bin_numbers(
 
 
 def _bin_levels(
-    column: LevelColumn, weight: FloatArray | None, min_level_share: float
+    column: LevelColumn,
+    weight: FloatArray | None,
+    min_level_share: float,
+    wanted: Sequence[Level],
 ) -> LevelBins:
     per_level = _level_weights(column, weight)
-    kept = _keep_levels(column.levels, per_level[:-1], min_level_share)
+    kept = _keep_levels(column.levels, per_level[:-1], min_level_share, wanted)
     others = np.delete(per_level[:-1], kept).sum()
-    observed = [*(True for _ in kept), others > 0.0, per_level[-1] > 0.0]
+    observed = [*(per_level[kept] > 0.0).tolist(), others > 0.0, per_level[-1] > 0.0]
     return LevelBins(column.name, tuple(column.levels[j] for j in kept), _pack_mask(observed))
 
 
 def _keep_levels(
-    levels: tuple[Level, ...], weights: FloatArray, min_level_share: float
+    levels: tuple[Level, ...],
+    weights: FloatArray,
+    min_level_share: float,
+    wanted: Sequence[Level],
 ) -> list[int]:
     """Return positions of the levels that get a bin of their own, ascending."""
     least = min_level_share * weights.sum() * (1.0 - TIE)
+    asked = [j for j, level in enumerate(levels) if level in wanted]
     kept = [
         j
         for j in np.argsort(-weights, kind="stable").tolist()
         if weights[j] > 0.0 and weights[j] >= least and levels[j] not in (-math.inf, math.inf)
     ]
-    return sorted(kept[:MOST_LEVELS])
+    return sorted(list(dict.fromkeys([*asked, *kept]))[:MOST_LEVELS])
 
 
 def _bin_ordered(column: LevelColumn) -> OrderedBins:

@@ -157,6 +157,8 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         thresholds: dict[str, Any] | None = None,
         categorical: Any = None,
         min_level_share: float = 0.0,
+        include: Any = None,
+        exclude: Any = None,
         debias: bool | float = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
@@ -179,6 +181,8 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         self.thresholds = thresholds
         self.categorical = categorical
         self.min_level_share = min_level_share
+        self.include = include
+        self.exclude = exclude
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds
@@ -244,6 +248,8 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         thresholds: dict[str, Any] | None = None,
         categorical: Any = None,
         min_level_share: float = 0.0,
+        include: Any = None,
+        exclude: Any = None,
         debias: bool | float = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
@@ -268,6 +274,8 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         self.thresholds = thresholds
         self.categorical = categorical
         self.min_level_share = min_level_share
+        self.include = include
+        self.exclude = exclude
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds

@@ -334,6 +334,8 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         thresholds: dict[str, Any] | None = None,
         categorical: Any = None,
         min_level_share: float = 0.0,
+        include: Any = None,
+        exclude: Any = None,
         tol: float = 1e-4,
         max_rounds: int = 1000,
         random_state: Any = 0,
@@ -357,6 +359,8 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         self.thresholds = thresholds
         self.categorical = categorical
         self.min_level_share = min_level_share
+        self.include = include
+        self.exclude = exclude
         self.tol = tol
         self.max_rounds = max_rounds
         self.random_state = random_state
@@ -433,6 +437,8 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         thresholds: dict[str, Any] | None = None,
         categorical: Any = None,
         min_level_share: float = 0.0,
+        include: Any = None,
+        exclude: Any = None,
         tol: float = 1e-4,
         max_rounds: int = 1000,
         random_state: Any = 0,
@@ -458,6 +464,8 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         self.thresholds = thresholds
         self.categorical = categorical
         self.min_level_share = min_level_share
+        self.include = include
+        self.exclude = exclude
         self.tol = tol
         self.max_rounds = max_rounds
         self.random_state = random_state

@@ -15,9 +15,10 @@ from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.engines import LocalEngine
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
+from ruleglm.pricing.bans import Bans, ExcludingPricer
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
-from ruleglm.solvers.columns import column_penalties, null_coefficients
+from ruleglm.solvers.columns import column_penalties, fit_free
 from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
 from ruleglm.training import FitSettings, TrainingRows
 
@@ -151,13 +152,17 @@ def walk_penalties(
     limits : Limits, at which the path ends; the first model is yielded in any case
     """
     engine, refitter = rows.build_engine(settings.n_threads), Refitter(rows, settings.n_threads)
-    features = rows.units.binning.features
+    free = rows.wishes.enter(engine)
+    features = rows.wishes.features
     pricer = build_pricer(settings.pricing, features, settings.max_degree, settings.pricing_options)
+    bans = Bans(ConditionTable(features), rows.wishes.banned)
+    if bans:
+        pricer = ExcludingPricer(pricer, bans, settings.max_degree)
     largest = np.inf
     if isinstance(penalties, int):
         largest = np.inf if settings.max_complexity is None else settings.max_complexity
         penalties = choose_grid(
-            engine, pricer, ConditionTable(features), settings, penalties, limits
+            engine, pricer, ConditionTable(features), settings, penalties, limits, free
         )
     coef = None
     for number, penalty in enumerate(penalties):
@@ -169,12 +174,13 @@ def walk_penalties(
             tol=settings.tol,
             max_rounds=settings.max_rounds,
             start=coef,
+            free=free,
         )
         if number and solution.ending == "time":
             return
         coef = solution.coef
         words = certificate_words(solution, pricer.describe())
-        model = relax(engine, refitter, penalty, solution, blends, words)
+        model = relax(engine, refitter, penalty, solution, blends, words, free)
         if model.complexity > largest:
             return
         yield model
@@ -189,31 +195,41 @@ def choose_grid(
     settings: FitSettings,
     n_lambdas: int,
     limits: Limits,
+    free: Sequence[int],
 ) -> list[Penalty]:
     """Return penalties from the empty model to about the largest that is asked for.
 
     The last is found by a walk in large steps, each solved loosely.
     """
     ratio = settings.penalty.lambda_1 / settings.penalty.lambda_0
-    first = last = find_first_lambda(engine, pricer, table, ratio, limits)
+    first = last = find_first_lambda(engine, pricer, table, ratio, limits, free)
     size, coef = 0.0, None
     largest = np.inf if settings.max_complexity is None else settings.max_complexity
     while size <= largest and last > PATH_RATIO * first and not limits.over():
         last *= WALK_STEP
         penalty = Penalty(last, ratio * last)
         solution = run_column_generation(
-            engine, pricer, penalty, limits, tol=WALK_TOL, max_rounds=WALK_ROUNDS, start=coef
+            *(engine, pricer, penalty, limits),
+            tol=WALK_TOL,
+            max_rounds=WALK_ROUNDS,
+            start=coef,
+            free=free,
         )
         coef = solution.coef
         sizes = column_penalties(engine, Penalty(1.0, DEGREE_WEIGHT))
         sizes[: engine.n_linear] = 1.0
-        size = float(sizes[np.abs(coef[1:]) > KEEP_ABOVE].sum())
+        size = float(sizes[kept_terms(coef, free)].sum())
     grid = np.geomspace(first, last, n_lambdas).tolist()
     return [Penalty(value, ratio * value) for value in grid]
 
 
 def find_first_lambda(
-    engine: LocalEngine, pricer: Pricer, table: ConditionTable, ratio: float, limits: Limits
+    engine: LocalEngine,
+    pricer: Pricer,
+    table: ConditionTable,
+    ratio: float,
+    limits: Limits,
+    free: Sequence[int] = (),
 ) -> float:
     """Return the smallest ``lambda_0`` that leaves the model empty.
 
@@ -223,13 +239,14 @@ def find_first_lambda(
 
     Parameters
     ----------
-    engine : LocalEngine without rules; left standing at the empty model
+    engine : LocalEngine without priced rules; left standing at the model of what is free
     pricer : Pricer
     table : ConditionTable
     ratio : float, ``lambda_1 / lambda_0``
     limits : Limits
+    free : positions of the coefficients without a price
     """
-    engine.set_coefficients(null_coefficients(engine))
+    fit_free(engine, free)
     lines = np.abs(engine.score()[1:]).max(initial=LEAST_LAMBDA)
     steps = np.abs(table.values(engine.joint_histograms(table.splitting))).max(initial=0.0)
     least = max(float(lines), float(steps) / (1.0 + ratio))
@@ -246,17 +263,18 @@ def relax(
     solution: Solution,
     blends: Sequence[float],
     certificate: str,
+    free: Sequence[int],
 ) -> PathModel:
     """Keep the terms of a solution whose coefficients are not about zero, and refit these."""
-    kept = np.flatnonzero(np.abs(solution.coef[1:]) > KEEP_ABOVE)
+    kept = kept_terms(solution.coef, free)
     linear = tuple(kept[kept < engine.n_linear].tolist())
     places = kept[len(linear) :] - engine.n_linear
     rules, degrees = [engine.rules[k] for k in places], [engine.degrees[k] for k in places]
     held, order = refitter.hold(rules, degrees, linear)
     shrunk = solution.coef[[0, *(1 + kept[: len(linear)]), *(1 + kept[len(linear) :][order])]]
     held.set_coefficients(shrunk)
-    free = refit(held, shrunk).coef if len(kept) and min(blends) < 1.0 else shrunk
-    coefs = np.array([(1.0 - blend) * free + blend * shrunk for blend in blends])
+    fitted = refit(held, shrunk).coef if len(kept) and min(blends) < 1.0 else shrunk
+    coefs = np.array([(1.0 - blend) * fitted + blend * shrunk for blend in blends])
     return PathModel(
         penalty.lambda_0,
         penalty.lambda_1,
@@ -269,6 +287,13 @@ def relax(
         solution,
         certificate,
     )
+
+
+def kept_terms(coef: FloatArray, free: Sequence[int]) -> IntArray:
+    """Return the positions of a model's terms: those free, and those not about zero."""
+    used = np.abs(coef) > KEEP_ABOVE
+    used[list(free)] = True
+    return np.flatnonzero(used[1:])
 
 
 def certificate_words(solution: Solution, searched: str) -> str:
@@ -287,13 +312,16 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
     max_degree = MAX_DEGREE if settings.max_degree is None else settings.max_degree
     max_terms = np.inf if settings.max_rules is None else settings.max_rules
     largest = np.inf if settings.max_complexity is None else settings.max_complexity
+    engine, table = rows.build_engine(settings.n_threads), ConditionTable(rows.wishes.features)
+    forced = rows.wishes.enter(engine)
     found = run_pursuit(
-        rows.build_engine(settings.n_threads),
+        engine,
         GainPricer(
-            ConditionTable(rows.units.binning.features),
+            table,
             max_degree,
             ridge,
             exhaustive=settings.pricing == "histogram",
+            bans=Bans(table, rows.wishes.banned) if rows.wishes.banned else None,
         ),
         limits,
         max_complexity=min(largest, max_terms * (1.0 + DEGREE_WEIGHT * max_degree)),
@@ -301,6 +329,7 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
         ridge=WALK_RIDGE / rows.size,
         mass=rows.size,
         keep_on_interrupt=not settings.path,
+        forced=forced,
     )
     return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
 

@@ -125,6 +125,11 @@ class TableScan:
         for read in self.readers:
             yield read() if self.rows is None else read().take(self.rows)
 
+    def column(self, name: str) -> Column:
+        """Read the column of a name."""
+        column = self.readers[self.names.index(name)]()
+        return column if self.rows is None else column.take(self.rows)
+
     def take(self, rows: IntArray | BoolArray) -> "TableScan":
         """Return a scan of the rows of a mask or of an index, in that order."""
         kept = (np.arange(self.n_rows) if self.rows is None else self.rows)[rows]
@@ -305,7 +310,7 @@ def _choose_columns(
     absent = [name for name in wanted if name not in position]
     if absent:
         listed = ", ".join(repr(name) for name in absent)
-        raise ValueError(f"X lacks the columns {listed}; {_near_names(absent[0], found)}.")
+        raise ValueError(f"X lacks the columns {listed}; {near_names(absent[0], found)}.")
     return wanted, [columns[position[name]] for name in wanted]
 
 
@@ -316,7 +321,7 @@ def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set
     for item in categorical:
         if isinstance(item, str):
             if item not in names:
-                raise ValueError(f"`categorical` names {item!r}; {_near_names(item, names)}.")
+                raise ValueError(f"`categorical` names {item!r}; {near_names(item, names)}.")
             chosen.add(item)
             continue
         if isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__"):
@@ -334,10 +339,11 @@ def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set
 def check_name(name: str, names: Sequence[str]) -> None:
     """Refuse a name that no column has; the message gives names that look alike."""
     if name not in names:
-        raise ValueError(f"There is no column {name!r}; {_near_names(name, names)}.")
+        raise ValueError(f"There is no column {name!r}; {near_names(name, names)}.")
 
 
-def _near_names(name: str, names: Sequence[str]) -> str:
+def near_names(name: str, names: Sequence[str]) -> str:
+    """Say which names look like one that no column has."""
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
     if near:
         return "the nearest names are " + ", ".join(repr(other) for other in near)

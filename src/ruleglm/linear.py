@@ -5,6 +5,7 @@ the standard deviation 0.4 of a typical rule, so that the penalty treats both al
 comes out is in the column's own unit.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,7 @@ class LinearColumns:
     n_rows : int
         Number of rows.
     weights : (n_rows,) float64, or None for equal weights
+    names : collection of str, the columns that may be terms
 
     Attributes
     ----------
@@ -53,14 +55,17 @@ class LinearColumns:
     values : (n_terms, n_rows) float64, the terms as they enter the fit
     """
 
-    def __init__(self, n_rows: int, weights: FloatArray | None) -> None:
+    def __init__(self, n_rows: int, weights: FloatArray | None, names: Container[str]) -> None:
         self.terms: list[ScaledTerm] = []
         self.values = np.empty((0, n_rows))
         self._weights = weights
+        self._names = names
 
     def add(self, column: Column) -> None:
         """Make a term of a number column that varies; leave out any other column."""
-        term = _build_term(column, self._weights) if isinstance(column, NumberColumn) else None
+        if not isinstance(column, NumberColumn) or column.name not in self._names:
+            return
+        term = _build_term(column, self._weights)
         if term is None:
             return
         self.terms.append(term)

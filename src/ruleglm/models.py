@@ -24,6 +24,7 @@ from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import RuleEnsemble, Term
+from ruleglm.expert import read_expert
 from ruleglm.explain import ExplainMethods, recall_facts, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
@@ -71,6 +72,16 @@ SHARED_PARAMETERS = """
         Columns (names or positions) of numbers that stand for categories.
     min_level_share : float, default=0.0
         Levels of a category with a smaller share of the rows get no condition of their own.
+    include : list of str or Rule, default=None
+        Rules that are always in the model, for example ``["age > 50 and sex = 'F'"]``; the name of
+        a number column means a straight line. Their thresholds and levels need not be those of
+        the bins, which learn of them. They cost nothing for "l1", beside the certificate's
+        problem, and count in the complexity.
+    exclude : list of str or Rule, default=None
+        Rules that must not be learned, nor any that says as much or more (with further conditions,
+        or stricter ones on the same columns), nor any that splits the training rows in the same
+        way. The name of a column keeps that column out of all that is learned. What ``include``
+        gives is exempt.
     tol : float, default=1e-4
         Relative optimality gap at which to stop, for "l1".
     max_rounds : int, default=1000
@@ -151,6 +162,8 @@ class RuleModel(
         "thresholds": [dict, None],
         "categorical": ["array-like", None],
         "min_level_share": [Interval(Real, 0, 1, closed="left")],
+        "include": [list, tuple, None],
+        "exclude": [list, tuple, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -214,7 +227,8 @@ class RuleModel(
         weights = check_weights(sample_weight, scan.n_rows)
         family.check_target(target)
         labels = self.classes_.tolist() if is_classifier(self) else ()
-        raw = RawRows(scan, target, weights, shift, tuple(labels))
+        expert = read_expert(self.include, self.exclude, scan, weights)
+        raw = RawRows(scan, target, weights, shift, tuple(labels), expert)
         counted = raw.weigh(self._class_weights()).weights
         if counted is not None and self.penalty == "l0":
             warn_of_light_weights(counted)

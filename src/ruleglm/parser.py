@@ -18,7 +18,7 @@ Nothing is ever evaluated as code.
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -32,7 +32,7 @@ from ruleglm.conditions import (
     format_level,
     quote_name,
 )
-from ruleglm.frames import Level
+from ruleglm.frames import Level, near_names
 from ruleglm.rules import Rule
 
 TokenKind: TypeAlias = Literal["name", "value", "keyword", "sign", "end"]
@@ -143,12 +143,35 @@ def _stray_character(char: str) -> str:
     return f"Unexpected character {char!r}; a column name that contains it goes in backquotes."
 
 
+@dataclass(frozen=True)
+class Mention:
+    """A column that a text names, and the levels that it compares it with.
+
+    Attributes
+    ----------
+    feature : str
+    position : int, index of the character where its name begins
+    levels : list of (level, position)
+    """
+
+    feature: str
+    position: int
+    levels: list[tuple[Level, int]]
+
+
 class _Parser:
     """Reads one text from left to right; `here` is the token it stands at."""
 
-    def __init__(self, text: str, orders: Mapping[str, tuple[Level, ...]]) -> None:
+    def __init__(
+        self,
+        text: str,
+        orders: Mapping[str, tuple[Level, ...]],
+        names: Sequence[str] | None = None,
+    ) -> None:
         self.text = text
         self.orders = orders
+        self.names = names
+        self.mentions: list[Mention] = []
         self.tokens = _tokens(text)
         self.here = next(self.tokens)
 
@@ -177,7 +200,13 @@ class _Parser:
     def name(self) -> str:
         if self.here.kind != "name":
             raise self.error("a column name")
-        return str(self.advance().value)
+        token = self.advance()
+        feature = str(token.value)
+        if self.names is not None and feature not in self.names:
+            problem = f"There is no column {feature!r}; {near_names(feature, self.names)}."
+            raise RuleSyntaxError(problem, self.text, token.start)
+        self.mentions.append(Mention(feature, token.start, []))
+        return feature
 
     def value(self) -> _Token:
         if self.here.kind != "value":
@@ -224,15 +253,17 @@ class _Parser:
         value = self.value()
         if sign in _FLIPPED:
             return self.build_range(feature, (sign, value))
+        self.mentions[-1].levels.append((value.value, value.start))
         return Levels(feature, (value.value,), negated=sign in ("!=", "<>"))
 
     def level_set(self) -> tuple[Level, ...]:
         self.expect("{")
-        levels = [self.value().value]
+        tokens = [self.value()]
         while self.accept(","):
-            levels.append(self.value().value)
+            tokens.append(self.value())
         self.expect("}", "`,` or `}`")
-        return tuple(levels)
+        self.mentions[-1].levels.extend((token.value, token.start) for token in tokens)
+        return tuple(token.value for token in tokens)
 
     def range_from_value(self, first: _Token) -> Range:
         """Read what follows a leading value: ``3 < name`` or ``3 < name <= 5``."""
@@ -264,8 +295,8 @@ class _Parser:
         value = token.value
         if isinstance(value, (str, bool)):
             problem = (
-                f"A range needs a number. To compare levels of {quote_name(feature)}, pass their "
-                f"order: parse_rule(text, orders={{{feature!r}: (...)}})."
+                f"A range needs a number. To compare levels of {quote_name(feature)}, they need an "
+                f"order: an ordered category, or parse_rule(text, orders={{{feature!r}: (...)}})."
             )
             raise RuleSyntaxError(problem, self.text, token.start)
         try:
@@ -323,3 +354,11 @@ def parse_rule(text: str, orders: Mapping[str, tuple[Level, ...]] | None = None)
     30 <= age < 50 and sex = 'F'
     """
     return _Parser(text, orders or {}).rule()
+
+
+def read_rule(
+    text: str, orders: Mapping[str, tuple[Level, ...]], names: Sequence[str]
+) -> tuple[Rule, list[Mention]]:
+    """Read a rule about known columns, and where its text mentions which column and level."""
+    parser = _Parser(text, orders, names)
+    return parser.rule(), parser.mentions

@@ -16,6 +16,9 @@ from ruleglm.dtypes import BoolArray, FloatArray
 TIE = 1e-9
 """Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
 
+MOST_THRESHOLDS = 254
+"""Thresholds of a column, so that a code is one byte."""
+
 _EXACT = Context(prec=1600)  # holds the sum of any two doubles
 _ROUNDED = tuple(Context(prec=digits) for digits in range(1, 18))
 
@@ -101,6 +104,22 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
     values = distinct.values
     between = (shortest_between(float(values[cut]), float(values[cut + 1])) for cut in cuts)
     return tuple(threshold for threshold in between if threshold is not None)
+
+
+def merge_thresholds(
+    distinct: DistinctValues, chosen: tuple[float, ...], wanted: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return the thresholds wanted, and of those chosen the ones that cut elsewhere.
+
+    Of more than `MOST_THRESHOLDS` in all, chosen ones are left out at even distances.
+    """
+    taken = set(np.searchsorted(distinct.values, wanted, side="right").tolist())
+    places = np.searchsorted(distinct.values, chosen, side="right").tolist()
+    others = [t for t, place in zip(chosen, places, strict=True) if place not in taken]
+    most = max(0, MOST_THRESHOLDS - len(set(wanted)))
+    if len(others) > most:
+        others = [others[k] for k in np.linspace(0, len(others) - 1, most).astype(int)]
+    return tuple(sorted({*others, *wanted}))
 
 
 def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:

@@ -18,6 +18,7 @@ from ruleglm.class_weights import ClassWeights, scale_weights
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.engines import LocalEngine
 from ruleglm.ensemble import RuleEnsemble
+from ruleglm.expert import NOTHING, Expert, Wishes, bind
 from ruleglm.families import Family
 from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm
@@ -65,6 +66,7 @@ class RawRows:
     weights : (n_rows,) float64, or None for equal weights
     offset : (n_rows,) float64 or None
     classes : tuple of labels, empty for a regression
+    expert : Expert, what a person asks of the rules
     """
 
     scan: TableScan
@@ -72,6 +74,7 @@ class RawRows:
     weights: FloatArray | None
     offset: FloatArray | None
     classes: tuple[Any, ...] = ()
+    expert: Expert = NOTHING
 
     def take(self, rows: IntArray | BoolArray) -> "RawRows":
         """Return the rows of a mask or of an index, in that order."""
@@ -81,6 +84,7 @@ class RawRows:
             None if self.weights is None else self.weights[rows],
             None if self.offset is None else self.offset[rows],
             self.classes,
+            self.expert,
         )
 
     def weigh(
@@ -194,6 +198,7 @@ class TrainingRows:
     offset : (n_rows,) float64, on the scale of the fit, or None
     linear : (n_linear_terms, n_rows) float64 or None, the values of the linear terms
     size : float, the sum of the weights as they were given: the rows that the data stand for
+    wishes : Wishes, what a person asks of the rules, over the bins
     """
 
     units: Units
@@ -203,6 +208,7 @@ class TrainingRows:
     offset: FloatArray | None
     linear: FloatArray | None
     size: float
+    wishes: Wishes
 
     def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> LocalEngine:
         """Return an engine over these rows, with all linear terms or those at some positions."""
@@ -228,15 +234,19 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     """
     if raw.weights is not None and not raw.weights.all():
         raw = raw.take(raw.weights > 0)
+    if settings.kind == "l0" or settings.path:
+        raw.expert.check_budget(settings.max_complexity, settings.max_rules)
     weights, y, offset = raw.weights, raw.y, raw.offset
     shares = None if weights is None else weights / weights.sum()
-    lines = LinearColumns(raw.scan.n_rows, shares) if settings.linear_terms else None
+    names = raw.expert.line_names(raw.scan.names, settings.linear_terms)
+    lines = LinearColumns(raw.scan.n_rows, shares, names) if names else None
     binning, codes = bin_rows(
         raw.scan,
         bins=FINE_BINS if settings.bins is None else settings.bins,
         thresholds=settings.thresholds,
         sample_weight=weights,
         min_level_share=settings.min_level_share,
+        wanted=raw.expert.wanted,
         visit=None if lines is None else lines.add,
     )
     shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
@@ -249,6 +259,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
         offset if offset is None or unit == 1.0 else offset / unit,
         None if lines is None else lines.values,
         float(len(y) if weights is None else weights.sum()),
+        bind(raw.expert, binning, codes, [term.term.feature for term in terms]),
     )
 
 

@@ -69,6 +69,12 @@ class Engine(Protocol):
         degree is smaller: with the intercept the two columns are collinear.
         """
 
+    def forbid(self, rules: Sequence[BinRule]) -> None:
+        """From now on leave out rules that split the rows as one of ``rules`` does.
+
+        Those held stay, and may come back.
+        """
+
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""
 
@@ -115,11 +121,24 @@ class Engine(Protocol):
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
 
-    def dual_value(self, positive_scale: float, negative_scale: float) -> float:
+    def mass_gram(self, columns: Sequence[int]) -> FloatArray:
+        """Return the sums of products of columns (0 is the intercept) by ``s |dloss/deta|``."""
+
+    def dual_value(
+        self, positive_scale: float, negative_scale: float, tilt: FloatArray | None = None
+    ) -> float:
         """Return the dual objective at the scaled gradient.
 
         With ``theta = dloss/deta`` times the scale of its sign, it is
-        ``sum_i s_i (theta_i offset_i - conjugate(y_i, theta_i))``.
+        ``sum_i s_i (theta_i offset_i - conjugate(y_i, theta_i))``. With ``tilt``, coefficients of
+        all columns whose sum in a row is ``v``, positive ones are also multiplied by ``1 - v`` and
+        negative ones by ``1 + v``, or by 0 if that is negative.
+        """
+
+    def tilt_range(self, tilt: FloatArray) -> tuple[float, float, float]:
+        """Return what a tilt does: its least and its largest factor, and the mass that it moves.
+
+        The mass is the sum of ``s |dloss/deta|`` times ``|v|``; see `dual_value`.
         """
 
     def linear_bound(self) -> float:

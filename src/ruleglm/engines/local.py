@@ -68,6 +68,7 @@ class LocalEngine:
         self.rules: list[BinRule] = []
         self.degrees: list[int] = []
         self._smallest_degree: dict[bytes, int] = {}  # by coverage
+        self._forbidden: set[bytes] = set()
         self._y = y
         self._weights = weights
         self._offset = offset
@@ -94,13 +95,18 @@ class LocalEngine:
         chosen = []
         for k, (words, degree) in enumerate(zip(columns, degrees, strict=True)):
             key = self._coverage(words)
-            if degree < self._smallest_degree.get(key, degree + 1):
+            if degree < self._smallest_degree.get(key, degree + 1) and key not in self._forbidden:
                 self._smallest_degree[key] = degree
                 chosen.append(k)
         self._columns = np.concatenate([self._columns, columns[chosen]])
         self.rules.extend(rules[k] for k in chosen)
         self.degrees.extend(degrees[k] for k in chosen)
         return len(chosen)
+
+    def forbid(self, rules: Sequence[BinRule]) -> None:
+        """From now on leave out rules that split the rows as one of ``rules`` does."""
+        keys = {self._coverage(words) for words in evaluate(self.codes, rules)}
+        self._forbidden = keys - self._smallest_degree.keys()
 
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""
@@ -212,18 +218,45 @@ class LocalEngine:
         )
         return max(0.0, size + total) / 2, max(0.0, size - total) / 2
 
-    def dual_value(self, positive_scale: float, negative_scale: float) -> float:
+    def mass_gram(self, columns: Sequence[int]) -> FloatArray:
+        """Return the sums of products of columns by ``s |dloss/deta|``."""
+        values = np.empty((len(columns), self.n_rows))
+        for column, out in zip(columns, values, strict=True):
+            unit = np.zeros(1 + self.n_linear + len(self.rules))
+            unit[column] = 1.0
+            out[:] = 0.0
+            self._add_model(unit, out)
+        gram: FloatArray = (values * np.abs(self._gradient_rows())) @ values.T
+        return gram
+
+    def dual_value(
+        self, positive_scale: float, negative_scale: float, tilt: FloatArray | None = None
+    ) -> float:
         """Return the dual objective at the scaled gradient; see the protocol."""
+        factors = None if tilt is None else np.maximum(self._tilt_factors(tilt), 0.0)
 
         def block_value(rows: slice) -> float:
             theta = self.family.gradient(self._y[rows], self._eta[rows])
             theta *= np.where(theta > 0.0, positive_scale, negative_scale)
+            if factors is not None:
+                theta *= factors[rows]
             values = -self.family.conjugate(self._y[rows], theta)
             if self._offset is not None:
                 values += theta * self._offset[rows]
             return self._mean_part(values, rows)
 
         return float(sum(self.workers.map(block_value, self._blocks(), 20 * self.n_rows)))
+
+    def tilt_range(self, tilt: FloatArray) -> tuple[float, float, float]:
+        """Return the least and the largest factor of a tilt, and the mass that it moves."""
+        factors = self._tilt_factors(tilt)
+        moved = np.abs(self._gradient_rows()) @ np.abs(factors - 1.0)
+        return float(factors.min()), float(factors.max()), float(moved)
+
+    def _tilt_factors(self, tilt: FloatArray) -> FloatArray:
+        slopes = np.zeros(self.n_rows)
+        self._add_model(tilt, slopes)
+        return 1.0 - np.sign(self._gradient_rows()) * slopes
 
     def linear_bound(self) -> float:
         """Return the largest absolute value in the linear columns, 0 without any."""

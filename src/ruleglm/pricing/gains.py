@@ -17,6 +17,7 @@ from ruleglm.bins import FeatureBins, NumberBins
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, CodeArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.ensemble import DEGREE_WEIGHT
+from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.histogram import parts
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
@@ -66,12 +67,21 @@ class GainPricer:
     ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance
     exhaustive : bool, whether all pairs are searched on all bins, and all rules of degree 3 with at
         most two conditions on a feature, or only the best pairs and extensions of the best rules
+    bans : Bans, optional
     """
 
     def __init__(
-        self, table: ConditionTable, max_degree: int, ridge: float, *, exhaustive: bool = False
+        self,
+        table: ConditionTable,
+        max_degree: int,
+        ridge: float,
+        *,
+        exhaustive: bool = False,
+        bans: Bans | None = None,
     ) -> None:
         self.table = table
+        self._bans = bans
+        self._passed_over: dict[BinRule, None] = {}
         self._max_degree = max_degree
         self.ridge = ridge
         self._exhaustive = exhaustive
@@ -100,7 +110,7 @@ class GainPricer:
 
     def luck(self, degree: int) -> float:
         """Return what is taken off the gain of a rule, in units of noise."""
-        return self._luck[degree]
+        return self._luck[min(degree, len(self._luck) - 1)]
 
     # --- rules outside the model
 
@@ -119,11 +129,14 @@ class GainPricer:
         """
         total = engine.hessian_sum()
         found: dict[BinRule, Candidate] = {}
+        self._passed_over = {}
         _offer(found, self._price_features(engine, total))
         if len(self._pairs):
             _offer(found, self._price_pairs(engine, total, full))
         if self._exhaustive and self._max_degree > 2 and full:
             _offer(found, self._price_triples(engine, total, n_rules, limits))
+        if self._passed_over:
+            _offer(found, list(self._replace_banned(engine, noise, total)))
 
         def rank(candidate: Candidate) -> tuple[float, BinRule]:
             worth = self.worth(candidate.gain, candidate.degree, noise)
@@ -160,8 +173,27 @@ class GainPricer:
     def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Iterator[Candidate]:
         """Give a candidate, if the conditions make a rule of an allowed degree."""
         made = self.table.make_rule(conditions)
-        if made is not None and made[1] <= self._max_degree:
-            yield Candidate(*made, float(gain))
+        if made is None or made[1] > self._max_degree:
+            return
+        if self._bans is not None and self._bans.forbid(made[0]):
+            self._passed_over[made[0]] = None
+            return
+        yield Candidate(*made, float(gain))
+
+    def _replace_banned(self, engine: Engine, noise: float, total: float) -> Iterator[Candidate]:
+        """Return the best allowed rule on the features of each banned one that was met."""
+        if self._bans is None:
+            return
+        for rule in {tuple(f for f, _ in rule): rule for rule in self._passed_over}.values():
+            others = self._bans.replace(engine, rule, VECTORS, self._max_degree)
+            if others is None or len(others.degrees) == 0:
+                continue
+            slopes, curves = others.sums
+            gains = slopes**2 / (curves - curves**2 / total + self.ridge)
+            luck = np.array([self.luck(degree) for degree in others.degrees.tolist()])
+            worth = (gains - luck * noise) / (1.0 + DEGREE_WEIGHT * others.degrees)
+            k = int(np.argmax(np.round(worth / max(worth.max(), 1e-300), DIGITS)))
+            yield from self._make(others.conditions(k), gains[k])
 
     def _price_pairs(self, engine: Engine, total: float, full: bool) -> Iterator[Candidate]:
         """Return the best rule of each of the pairs of features that look best on coarse bins."""
@@ -230,7 +262,7 @@ class GainPricer:
         bases = [one for one in candidates if one.degree < self._max_degree]
         if not bases:
             return []
-        wanted = np.ones((len(bases), len(self.table.n_bins)), np.bool_)
+        wanted = np.tile(self.table.readable, (len(bases), 1))
         histograms = engine.histograms_within([one.rule for one in bases], VECTORS, wanted)
         longer = self.best_within([one.rule for one in bases], histograms, total)
         return [
@@ -251,19 +283,19 @@ class GainPricer:
         kernels.gain_lines(
             histograms, starts, table.n_bins, table.top, total, self.ridge, best, where
         )
-        features = np.argmax(best, axis=1)
-        rows = np.arange(len(bases))
-        chosen = zip(
-            bases,
-            features.tolist(),
-            where[rows, features].tolist(),
-            best[rows, features].tolist(),
-            strict=True,
-        )
         return [
-            next(self._make([*base, (f, table.coded_mask(f, code))], gain), None)
-            for base, f, code, gain in chosen
+            self._best_allowed(base, gains, codes)
+            for base, gains, codes in zip(bases, best, where, strict=True)
         ]
+
+    def _best_allowed(self, base: BinRule, gains: FloatArray, codes: IntArray) -> Candidate | None:
+        """Return the best of the extensions of a base, one a feature, that is not banned."""
+        for feature in np.argsort(-gains, kind="stable").tolist():
+            conditions = [*base, (feature, self.table.coded_mask(feature, int(codes[feature])))]
+            made = None if self._bans is None else self.table.make_rule(conditions)
+            if self._bans is None or made is None or not self._bans.forbid(made[0]):
+                return next(self._make(conditions, gains[feature]), None)
+        return None
 
 
 def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:

@@ -36,7 +36,12 @@ class Base:
 
 
 def find_replacements(
-    pricer: GainPricer, engine: Engine, coefficients: FloatArray, noise: float, price: float
+    pricer: GainPricer,
+    engine: Engine,
+    coefficients: FloatArray,
+    noise: float,
+    price: float,
+    n_fixed: int = 0,
 ) -> list[Candidate]:
     """Return for each rule of the model the neighbour that would serve best, if better than it.
 
@@ -47,12 +52,13 @@ def find_replacements(
     coefficients : (n_rules,) float64
     noise : float, see `GainPricer.worth`
     price : float, of a unit of complexity, in the unit of gains
+    n_fixed : int, rules of the model, its first, that nothing replaces
     """
     size = max(1, MAX_CELLS // (16 * int(pricer.table.n_bins.sum())))
     total = engine.hessian_sum()
     held = set(engine.rules)
     chosen: dict[BinRule, Candidate] = {}
-    for first in range(0, len(engine.rules), size):
+    for first in range(n_fixed, len(engine.rules), size):
         rules = engine.rules[first : first + size]
         bases = list(
             chain.from_iterable(list_bases(pricer.table, k, r) for k, r in enumerate(rules))
@@ -74,8 +80,7 @@ def list_bases(table: ConditionTable, owner: int, rule: BinRule) -> Iterator[Bas
     The rule itself by a condition on any feature; without one of its conditions, by one on its own
     features.
     """
-    every = np.ones(len(table.n_bins), np.bool_)
-    yield Base(owner, rule, every)
+    yield Base(owner, rule, table.readable)
     own = np.zeros(len(table.n_bins), np.bool_)
     own[[feature for feature, _ in rule]] = True
     for less in shorten(table, rule):

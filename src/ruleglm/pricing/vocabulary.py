@@ -7,7 +7,7 @@ import numpy as np
 
 from ruleglm.binning import BinRule, FeatureBins
 from ruleglm.bins import span_mask
-from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
+from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import JointHistograms
 
 
@@ -48,6 +48,11 @@ class ConditionTable:
         """Features with a condition, as tuples of one for histograms."""
         features = [f for f in range(len(self.features)) if self.first[f] < self.first[f + 1]]
         return np.array(features, INDEX_DTYPE).reshape(-1, 1)
+
+    @cached_property
+    def readable(self) -> BoolArray:
+        """Which features have a condition."""
+        return np.isin(np.arange(len(self.features)), self.splitting[:, 0])
 
     def values(self, histograms: JointHistograms, vector: int = 0) -> FloatArray:
         """Return the row sums of all conditions from the histograms of the splitting features."""

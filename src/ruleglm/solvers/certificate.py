@@ -3,26 +3,35 @@
 The dual of the problem maximises ``sum_i s_i (theta_i offset_i - conjugate(y_i, theta_i))`` over
 ``theta`` with ``sum_i s_i theta_i = 0`` (the intercept) and ``|sum_i s_i theta_i a_ik| <=
 lambda_k`` for every column. The loss gradient of any point, balanced and then shrunk until no
-column violates its limit, is feasible, and its value is a lower bound.
+column violates its limit, is feasible, and its value is a lower bound. Columns without a penalty
+are balanced as the intercept is.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy import linalg
 
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Penalty
 
+EXACT = 1e-12
+"""Share of the gradient's mass that counts as nothing."""
+
+
+ROUNDING = 1e-6
+"""How far below zero a factor may be that is zero but for rounding."""
+
 
 def column_ratio(score: FloatArray, penalties: FloatArray) -> float:
-    """Return the largest ``|score| / penalty`` over columns, without the intercept."""
-    if len(penalties) == 0:
-        return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.abs(score[1:]) / penalties
-    return float(np.nan_to_num(ratios, nan=0.0, posinf=np.inf).max())
+    """Return the largest ``|score| / penalty`` over the columns that have a penalty."""
+    priced = penalties > 0.0
+    ratios = np.abs(score[1:][priced]) / penalties[priced]
+    return float(ratios.max(initial=0.0))
 
 
-def lower_bound(engine: Engine, ratio: float, penalty: Penalty) -> float:
+def lower_bound(engine: Engine, ratio: float, penalty: Penalty, free: Sequence[int] = ()) -> float:
     """Return a lower bound on the optimum, given the largest dual violation of any column.
 
     Parameters
@@ -30,18 +39,48 @@ def lower_bound(engine: Engine, ratio: float, penalty: Penalty) -> float:
     engine : Engine, standing at a point whose intercept is about optimal
     ratio : float, no column has ``|sum_i s_i theta_i a_ik| / lambda_k`` above it
     penalty : Penalty
+    free : positions of the coefficients without a penalty, the intercept's not among them
     """
+    if len(free):
+        return tilted_bound(engine, ratio, penalty, free)
     positive, negative = engine.gradient_masses()
     balanced = min(positive, negative)
     if not np.isfinite(ratio) or balanced == 0.0:
         return 0.0
     removed = max(positive, negative) - balanced
-    reach = max(
-        1.0 / max(penalty.of(1), 1e-300), engine.linear_bound() / max(penalty.lambda_0, 1e-300)
-    )
-    shrink = 1.0 / max(1.0, ratio + removed * reach)
+    shrink = 1.0 / max(1.0, ratio + removed * reach(engine, penalty))
     value = engine.dual_value(shrink * balanced / positive, shrink * balanced / negative)
     return max(0.0, value)
+
+
+def reach(engine: Engine, penalty: Penalty) -> float:
+    """Return how much the ratio of a column can change by a unit of the gradient's mass."""
+    rules = 1.0 / max(penalty.of(1), 1e-300)
+    if penalty.lambda_0 == 0.0:  # then lines have no penalty
+        return rules
+    return max(rules, engine.linear_bound() / penalty.lambda_0)
+
+
+def tilted_bound(engine: Engine, ratio: float, penalty: Penalty, free: Sequence[int]) -> float:
+    """Return a lower bound where several columns have no penalty.
+
+    Their products with the gradient have to be zero. Multiplied by ``1 - v`` where it is positive
+    and by ``1 + v`` where it is negative, ``v`` a combination of these columns, the gradient has
+    products that a linear system makes zero; near the optimum ``v`` is tiny.
+    """
+    columns = [0, *free]
+    residual = engine.score()[columns]
+    matrix = engine.mass_gram(columns)
+    weights = linalg.pinvh(matrix) @ residual
+    tilt = np.zeros(1 + engine.n_linear + len(engine.rules))
+    tilt[columns] = weights
+    least, largest, moved = engine.tilt_range(tilt)
+    left = float(np.abs(residual - matrix @ weights).max())
+    exact = left <= EXACT * sum(engine.gradient_masses())
+    if not (np.isfinite(ratio) and exact and least >= -ROUNDING):
+        return 0.0
+    shrink = 1.0 / max(1.0, ratio + moved * reach(engine, penalty)) / max(1.0, largest)
+    return max(0.0, engine.dual_value(shrink, shrink, tilt))
 
 
 def relative_gap(objective: float, bound: float) -> float:

@@ -72,6 +72,7 @@ def run_column_generation(
     tol: float,
     max_rounds: int,
     start: FloatArray | None = None,
+    free: Sequence[int] = (),
 ) -> Solution:
     """Minimise mean loss plus penalty over every rule that ``pricer`` can find.
 
@@ -84,6 +85,8 @@ def run_column_generation(
     tol : float, relative gap at which to stop
     max_rounds : int, at least 1
     start : (1 + n_columns,) float64, coefficients near the solution, or None for the empty model
+    free : positions of the coefficients without a penalty, the intercept's not among them; of rules
+        they are the engine's first, which are never dropped
     """
     coef = null_coefficients(engine) if start is None else start
     share = MASTER_SHARE if start is None else MASTER_SHARE**2
@@ -95,7 +98,7 @@ def run_column_generation(
     try:
         while ending is None:
             began = time.perf_counter()
-            penalties = column_penalties(engine, penalty)
+            penalties = column_penalties(engine, penalty, free)
             state = solve_master(engine, penalties, coef, master_tol, limits)
             coef = state.coef
             best = list(engine.rules), list(engine.degrees), coef
@@ -105,10 +108,10 @@ def run_column_generation(
             solved = time.perf_counter()
             priced = pricer.price(engine, penalty, set(engine.rules), limits)
             ratio = max(priced.ratio_bound, column_ratio(engine.score(), penalties))
-            bound = max(bound, lower_bound(engine, ratio, penalty))
+            bound = max(bound, lower_bound(engine, ratio, penalty, unpriced(penalties)))
             gap = relative_gap(state.objective, bound)
             if state.objective < (1 - LEAST_DECREASE) * dropped_at:
-                coef, dropped = drop_idle(engine, coef)
+                coef, dropped = drop_idle(engine, coef, free)
                 dropped_at = state.objective if dropped else dropped_at
             n_new = engine.add_rules(priced.rules, priced.degrees)
             coef = np.concatenate([coef, np.zeros(n_new)])
@@ -123,10 +126,15 @@ def run_column_generation(
             master_tol = next_master_tol(trace, master_tol, tol)
     except KeyboardInterrupt:
         coef, ending = restore(engine, *best), "interrupted"
-    prices = column_penalties(engine, penalty) * np.abs(coef[1:])
+    prices = column_penalties(engine, penalty, free) * np.abs(coef[1:])
     objective = float(engine.losses((0.0,))[0] + prices.sum())
     gap = relative_gap(objective, bound)
     return Solution(coef, objective, bound, gap, ending, tuple(trace))
+
+
+def unpriced(penalties: FloatArray) -> list[int]:
+    """Return the positions of the coefficients without a penalty, but for the intercept's."""
+    return (1 + np.flatnonzero(penalties == 0.0)).tolist()
 
 
 def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> float:

@@ -1,14 +1,24 @@
 """The columns of the restricted problem: their prices, dropping the idle, going back."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Penalty
+from ruleglm.solvers.master import solve_master
 
 MANY_IDLE = 50
 """Rules at zero that are carried along, beside twice as many as there are others."""
+
+
+NEVER = 1e100
+"""A penalty that keeps a column out."""
+
+NULL_TOL = 1e-10
+"""Share of the loss to which the model of the included columns is solved."""
 
 
 def null_coefficients(engine: Engine) -> FloatArray:
@@ -18,16 +28,36 @@ def null_coefficients(engine: Engine) -> FloatArray:
     return coef
 
 
-def column_penalties(engine: Engine, penalty: Penalty) -> FloatArray:
-    """Return the penalty of each linear term and rule that the engine holds."""
+def fit_free(engine: Engine, free: Sequence[int]) -> FloatArray:
+    """Return the best coefficients of a model without a price; the engine stands there."""
+    coef = null_coefficients(engine)
+    loss = engine.set_coefficients(coef)
+    if not len(free):
+        return coef
+    penalties = np.full(len(coef) - 1, NEVER)
+    penalties[np.asarray(free) - 1] = 0.0
+    return solve_master(engine, penalties, coef, NULL_TOL * loss).coef
+
+
+def column_penalties(engine: Engine, penalty: Penalty, free: Sequence[int] = ()) -> FloatArray:
+    """Return the penalty of each linear term and rule that the engine holds.
+
+    ``free`` are the positions of the coefficients that have none.
+    """
     rules = [penalty.of(degree) for degree in engine.degrees]
-    return np.array([penalty.lambda_0] * engine.n_linear + rules)
+    penalties = np.array([penalty.lambda_0] * engine.n_linear + rules)
+    penalties[[k - 1 for k in free]] = 0.0
+    return penalties
 
 
-def drop_idle(engine: Engine, coef: FloatArray) -> tuple[FloatArray, bool]:
+def drop_idle(
+    engine: Engine, coef: FloatArray, free: Sequence[int] = ()
+) -> tuple[FloatArray, bool]:
     """Drop rules at zero when they are many; pricing brings back those that matter."""
     first = 1 + engine.n_linear
-    active = np.flatnonzero(coef[first:])
+    used = coef != 0.0
+    used[list(free)] = True
+    active = np.flatnonzero(used[first:])
     if len(coef) - first < MANY_IDLE + 2 * len(active):
         return coef, False
     engine.keep_rules(active.tolist())

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from ruleglm import kernels
-from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits
 
@@ -65,7 +65,8 @@ def solve_master(
     def price(coef: FloatArray) -> float:
         return float(penalties @ np.abs(coef[1:]))
 
-    return minimise(engine, coef, tol, model, price, limits)
+    free = np.concatenate([[0], 1 + np.flatnonzero(penalties == 0.0)])
+    return minimise(engine, coef, tol, model, price, limits, balance=free)
 
 
 def refit(
@@ -103,7 +104,7 @@ def refit(
     def price(coef: FloatArray) -> float:
         return 0.5 * float(ridges @ coef**2)
 
-    return minimise(engine, coef, tol, model, price, balance=False)
+    return minimise(engine, coef, tol, model, price)
 
 
 def minimise(
@@ -114,13 +115,13 @@ def minimise(
     price: Callable[[FloatArray], float],
     limits: Limits = NO_LIMITS,
     *,
-    balance: bool = True,
+    balance: IntArray | None = None,
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
     The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last
-    one's promise, because one Gram matrix costs as much as many steps. ``balance`` centers the
-    gradient in the end.
+    one's promise, because one Gram matrix costs as much as many steps. In the end the gradient is
+    made orthogonal to the columns of ``balance``.
     """
     coef = coef.copy()
     loss = float(engine.losses((0.0,))[0])
@@ -144,8 +145,8 @@ def minimise(
         last = promise
         if limits.over():
             break
-    if balance:
-        center(engine, coef)
+    if balance is not None:
+        center(engine, coef, balance)
     loss = float(engine.losses((0.0,))[0])
     return MasterState(coef, loss + price(coef), iteration)
 
@@ -154,17 +155,27 @@ def minimise_model(
     gram: FloatArray, score: FloatArray, penalties: FloatArray, coef: FloatArray, tol: float
 ) -> FloatArray:
     """Return the coefficients that minimise the quadratic model plus the weighted l1 norm."""
-    curvature = max(gram[0, 0], 1e-300)
-    cross = gram[0, 1:]
-    reduced = gram[1:, 1:] - np.outer(cross, cross / curvature)
-    gradient = score[1:] - cross * (score[0] / curvature)
+    free = np.concatenate([[True], penalties == 0.0])
+    inverse = invert(gram[np.ix_(free, free)])
+    cross = gram[np.ix_(free, ~free)]
+    explained = inverse @ cross
+    reduced = gram[np.ix_(~free, ~free)] - cross.T @ explained
+    gradient = score[~free] - explained.T @ score[free]
     target = coef.copy()
-    inner = coef[1:].copy()
+    inner = coef[~free]
     if len(inner):
-        kernels.descend(reduced, gradient, penalties, tol, MAX_SWEEPS, inner)
-    target[1:] = inner
-    target[0] -= (score[0] + cross @ (inner - coef[1:])) / curvature
+        kernels.descend(reduced, gradient, penalties[~free[1:]], tol, MAX_SWEEPS, inner)
+    target[free] -= inverse @ (score[free] + cross @ (inner - coef[~free]))
+    target[~free] = inner
     return target
+
+
+def invert(matrix: FloatArray) -> FloatArray:
+    """Invert the second derivatives of the columns without a penalty, collinear ones too."""
+    if len(matrix) == 1:
+        return 1.0 / np.maximum(matrix, 1e-300)
+    inverse: FloatArray = linalg.pinvh(matrix)
+    return inverse
 
 
 def search_line(
@@ -188,8 +199,11 @@ def search_line(
     return 0.0, loss
 
 
-def center(engine: Engine, coef: FloatArray) -> None:
-    """Move the intercept until the gradient adds up to nothing, as the certificate needs."""
+def center(engine: Engine, coef: FloatArray, free: IntArray) -> None:
+    """Move the free coefficients until their gradient is nothing, as the certificate needs."""
+    if len(free) > 1:
+        center_all(engine, coef, free)
+        return
     unit = np.zeros(len(coef))
     unit[0] = 1.0
     for _ in range(5):
@@ -200,3 +214,22 @@ def center(engine: Engine, coef: FloatArray) -> None:
         engine.propose(change * unit)
         engine.accept(1.0)
         coef[0] += change
+
+
+def center_all(engine: Engine, coef: FloatArray, free: IntArray) -> None:
+    """Take Newton steps in the free coefficients while they bring the gradient nearer to zero."""
+    mass = sum(engine.gradient_masses())
+    size = float(np.abs(engine.score()[free]).max())
+    for _ in range(5):
+        if size <= 1e-9 * mass:
+            return
+        step = np.zeros(len(coef))
+        step[free] = -invert(engine.gram()[np.ix_(free, free)]) @ engine.score()[free]
+        engine.propose(step)
+        engine.accept(1.0)
+        left = float(np.abs(engine.score()[free]).max())
+        if left >= size:
+            engine.accept(-1.0)
+            return
+        coef += step
+        size = left

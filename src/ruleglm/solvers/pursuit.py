@@ -17,6 +17,7 @@ from ruleglm.engines.base import Engine
 from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
+from ruleglm.solvers.columns import null_coefficients
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
@@ -92,12 +93,13 @@ def run_pursuit(
     ridge: float,
     mass: float,
     keep_on_interrupt: bool = True,
+    forced: Sequence[int] = (),
 ) -> list[PursuitModel]:
     """Follow the path from the empty model to the largest within the limits.
 
     Parameters
     ----------
-    engine : Engine, without rules
+    engine : Engine, without rules but for those forced
     pricer : GainPricer
     limits : Limits, at which the path so far is returned
     max_complexity : float, of the largest model
@@ -105,8 +107,9 @@ def run_pursuit(
     ridge : float, on the mean loss
     mass : float, the number of rows, or the sum of their weights
     keep_on_interrupt : bool, whether a keyboard interrupt too ends the path and no more
+    forced : positions of coefficients that are always in the model; of rules the engine's first
     """
-    walk = Walk(engine, pricer, ridge, mass)
+    walk = Walk(engine, pricer, ridge, mass, forced)
     seen = [walk.record(0.0)]
     reached = 0.0
     try:
@@ -138,17 +141,27 @@ def efficient(models: Sequence[PursuitModel]) -> list[PursuitModel]:
 class Walk:
     """Where a pursuit stands: the engine's columns, their coefficients, the linear terms in use."""
 
-    def __init__(self, engine: Engine, pricer: GainPricer, ridge: float, mass: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        pricer: GainPricer,
+        ridge: float,
+        mass: float,
+        forced: Sequence[int] = (),
+    ) -> None:
         self.engine = engine
         self.pricer = pricer
         self.ridge = ridge
         self.mass = mass
+        self.forced = list(forced)
         self.lines = np.zeros(engine.n_linear, np.bool_)
-        self.coef = np.zeros(1 + engine.n_linear)
-        self.coef[0] = engine.null_intercept()
+        self.lines[[k - 1 for k in forced if k <= engine.n_linear]] = True
+        self.coef = null_coefficients(engine)
         self.loss = engine.set_coefficients(self.coef)
         pricer.prepare(engine)
         self._done: dict[str, float] = {}
+        if self.forced:
+            self.refit(ACCURACY**2 * self.loss)
 
     def due(self, work: str, factor: float) -> bool:
         """Tell whether the complexity has grown by ``factor`` since ``work`` was last done."""
@@ -212,7 +225,14 @@ class Walk:
         before = self.record(price)
         objective = self.objective() + 0.5 * price * before.complexity
         first = 1 + len(self.lines)
-        found = find_replacements(self.pricer, self.engine, self.coef[first:], self.noise(), price)
+        found = find_replacements(
+            self.pricer,
+            self.engine,
+            self.coef[first:],
+            self.noise(),
+            price,
+            sum(k >= first for k in self.forced),
+        )
         table = self.offer(found)
         costs, luck = self.costs(), self.luck()
         n_swaps = 0
@@ -220,7 +240,7 @@ class Walk:
             gains, inside, outside = table.swaps()
             values = price * costs + luck
             gains += values[inside][:, None] - values[outside]
-            gains[0] = -np.inf
+            gains[np.isin(inside, [0, *self.forced])] = -np.inf
             if gains.size == 0 or gains.max() < WORTHWHILE * price:
                 break
             i, j = np.unravel_index(np.argmax(gains), gains.shape)
@@ -241,7 +261,7 @@ class Walk:
         for _ in range(most):
             with np.errstate(divide="ignore", invalid="ignore"):
                 worth = (table.deletions() - luck) / costs
-            worth[0] = np.inf
+            worth[[0, *self.forced]] = np.inf
             k = int(np.argmin(worth))
             if worth[k] >= price:
                 return
