@@ -329,6 +329,46 @@ def test_rows_that_are_not_there_are_refused(folder):
     assert "--row 80: the rows are 0 to 79" in result.stderr
 
 
+# ---------------------------------------------------------------------------------------- exports
+
+
+def test_sql_predicts_what_predict_does(folder, tmp_path):
+    duckdb, _ = pytest.importorskip("duckdb"), pytest.importorskip("sqlglot")
+    query = tmp_path / "score.sql"
+    words = ("--to", "sql", "--table", "rows", "--key", "age", "--out", query)
+    run("export", folder / "income.json", *words)
+    rows = read("new.csv", folder)
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        found = connection.execute(query.read_text()).df()
+    expected = run_json("predict", folder / "income.json", folder / "new.csv")["predictions"]
+    assert found["age"].tolist() == rows["age"].tolist()
+    np.testing.assert_allclose(found["probability"], expected["probability of >50K"], rtol=1e-9)
+
+
+def test_python_predicts_what_predict_does(folder):
+    result = run("export", folder / "claims.json", "--to", "python")
+    assert "predictions are per unit of 'years'" in result.stderr
+    made = {}
+    exec(result.stdout, made)
+    rows = read("new.csv", folder)
+    expected = run_json("predict", folder / "claims.json", folder / "new.csv", "--exposure", "1")
+    found = [made["predict"](row) for row in rows.to_dict("records")]
+    np.testing.assert_allclose(found, expected["predictions"]["prediction"], rtol=1e-9)
+
+
+def test_json_is_the_model_alone(folder, tmp_path):
+    run("export", folder / "amount.json", "--to", "json", "--out", tmp_path / "bare.json")
+    assert load_model(tmp_path / "bare.json") == load_model(folder / "amount.json")
+    assert "summary" not in json.loads((tmp_path / "bare.json").read_text())
+
+
+def test_dialects_that_are_not_known_are_refused(folder):
+    words = ("export", folder / "income.json", "--to", "sql", "--dialect", "basic")
+    assert "choose one of duckdb" in run(*words, code=1).stderr
+    assert run("export", folder / "income.json", "--to", "cobol", code=2).stdout == ""
+
+
 # ---------------------------------------------------------------------------------------- reports
 
 

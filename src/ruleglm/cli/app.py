@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ruleglm.cli import demo, explaining, fit, reporting, use
+from ruleglm.cli import demo, explaining, exporting, fit, reporting, use
 
 app = typer.Typer(
     add_completion=False,
@@ -39,6 +39,7 @@ COMMANDS = (
     explaining.explain,
     use.evaluate,
     reporting.report,
+    exporting.export,
     demo.demo,
 )
 

@@ -256,6 +256,16 @@ PredictionOut = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+ExportOut = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="File to write; - for standard output.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.", rich_help_panel=OUTPUT)]
 Force = Annotated[
     bool, typer.Option("--force", "-f", help="Replace files that exist.", rich_help_panel=OUTPUT)

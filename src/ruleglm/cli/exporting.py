@@ -1,0 +1,66 @@
+"""``ruleglm export``: a saved model in another language."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ruleglm.cli import options as opt
+from ruleglm.cli.files import STDOUT, check_outputs, write_file
+from ruleglm.cli.models import open_model
+from ruleglm.cli.shell import command, remark
+from ruleglm.ensemble import RuleEnsemble
+from ruleglm.export import to_json, to_python, to_sql
+
+
+class ExportName(StrEnum):
+    """What a model can be written as."""
+
+    sql = "sql"
+    python = "python"
+    json = "json"
+
+
+WRITERS: dict[ExportName, Callable[[RuleEnsemble], str]] = {
+    ExportName.python: to_python,
+    ExportName.json: to_json,
+}
+
+
+@command
+def export(
+    model: opt.ModelFile,
+    to: Annotated[ExportName, typer.Option("--to", help="What to write.", show_default=False)],
+    table: Annotated[
+        str, typer.Option(metavar="NAME", help="sql: table to read, e.g. sales.orders.")
+    ] = "t",
+    dialect: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="sql: duckdb, postgres, sqlite, snowflake, spark, ..."),
+    ] = "duckdb",
+    key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="sql: column to return too; may be repeated."),
+    ] = None,
+    out: opt.ExportOut = STDOUT,
+    force: opt.Force = False,
+) -> None:
+    """Write a saved model as SQL, Python or JSON, to standard output unless --out names a file.
+
+    Example: ruleglm export model.json --to sql --table loans --key id --out score.sql
+    """
+    check_outputs([out], force)
+    saved = open_model(model)
+    columns = saved.fit.get("columns", {})
+    if "exposure" in columns:
+        remark(f"predictions are per unit of {columns['exposure']!r}: multiply them by it")
+    if to == ExportName.sql:
+        parts = table.split(".") if "." in table else table
+        offset = columns.get("offset")
+        text = to_sql(saved.ensemble, parts, dialect, keys=key or [], offset=offset)
+    else:
+        text = WRITERS[to](saved.ensemble)
+        if "offset" in columns:
+            remark(f"add {columns['offset']!r} to the linear predictor yourself", "warning")
+    write_file(text if text.endswith("\n") else text + "\n", out)
