@@ -13,6 +13,7 @@ import numpy as np
 
 from ruleglm.bins import FeatureBins, LevelBins, NumberBins, OrderedBins
 from ruleglm.conditions import Condition, Levels, Missing, Range, format_level
+from ruleglm.dtypes import FloatArray
 from ruleglm.frames import Column, Level, NumberColumn, Table
 from ruleglm.rules import LinearTerm, Rule
 
@@ -48,21 +49,19 @@ class PageFeature:
         return {**common, "levels": texts, "start": self._common_level(column)}
 
     def _describe_numbers(self, column: Column | None) -> Value:
+        """Return the range of the input, the range to draw and a typical value."""
         known = self.bins.thresholds if isinstance(self.bins, NumberBins) else ()
-        seen = np.sort([*known, *self.bounds])
-        low, high = (float(seen[0]), float(seen[-1])) if len(seen) else (0.0, 1.0)
-        margin = MARGIN * (high - low) or max(1.0, abs(low)) * MARGIN
-        low, high = low - margin, high + margin
-        start = float(seen[len(seen) // 2]) if len(seen) else 0.0
-        if known and min(known) >= 0 > low:
-            low = 0.0
-        if isinstance(column, NumberColumn):
-            values = column.values[np.isfinite(column.values)]
-            if len(values):
-                low, high = min(float(values.min()), float(seen[0])), float(values.max())
-                high = max(high, float(seen[-1]))
-                start = float(np.sort(values)[len(values) // 2])
-        return {"low": low, "high": high, "start": _round_within(start, high - low)}
+        seen = np.sort([*known, *self.bounds]) if known or self.bounds else np.array([0.0, 1.0])
+        margin = MARGIN * (seen[-1] - seen[0]) or MARGIN * max(1.0, abs(seen[0]))
+        low, high, start = seen[0] - margin, seen[-1] + margin, seen[len(seen) // 2]
+        usual = [0.0 if seen[0] >= 0 > low else low, high]
+        values = _finite_values(column)
+        if len(values):
+            low, high = min(values.min(), seen[0]), max(values.max(), seen[-1])
+            usual = [max(usual[0], low), min(usual[1], high)]
+            start = np.sort(values)[len(values) // 2]
+        start = _round_within(float(start), float(high - low))
+        return {"low": float(low), "high": float(high), "usual": usual, "start": start}
 
     def _common_level(self, column: Column | None) -> int:
         """Return the number of the most frequent level of the data, or of the first."""
@@ -147,6 +146,12 @@ def _levels_inside(condition: Range, levels: Iterable[Level]) -> list[Level]:
     else:
         ranked = ((level, level) for level in levels if not isinstance(level, str))
     return [level for rank, level in ranked if condition.low < rank <= condition.high]
+
+
+def _finite_values(column: Column | None) -> FloatArray:
+    if not isinstance(column, NumberColumn):
+        return np.empty(0)
+    return column.values[np.isfinite(column.values)]
 
 
 def find_column(table: Table | None, name: str) -> Column | None:

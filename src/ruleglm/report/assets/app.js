@@ -9,6 +9,7 @@ const state = {
   row: startRow(data),
   sort: { key: "importance", down: true },
   search: "",
+  allRows: false,
 };
 let redrawShape = new Map();
 
@@ -17,14 +18,14 @@ function answerNow() {
 }
 
 function drawTable() {
-  drawRules(data, state, answerNow(), sortBy);
+  drawRules(data, state, answerNow(), sortBy, showAll);
 }
 
 function drawAnswer() {
   const answer = answerNow();
   drawResult(data, state, answer);
   drawSum(data, state, answer);
-  drawRules(data, state, answer, sortBy);
+  drawRules(data, state, answer, sortBy, showAll);
 }
 
 function drawCurvePath() {
@@ -74,6 +75,11 @@ function changeValue(feature, value) {
 function sortBy(column) {
   const same = state.sort.key === column.key;
   state.sort = { key: column.key, down: same ? !state.sort.down : column.kind === "number" };
+  drawTable();
+}
+
+function showAll() {
+  state.allRows = true;
   drawTable();
 }
 

@@ -16,6 +16,9 @@ function widthOf(box) {
   return onPaper ? Math.min(width, PAPER) : width;
 }
 
+/* Losses that span so large a factor are drawn on a logarithmic scale. */
+const LONG = 4;
+
 /* Draws the path; a click or a drag picks the nearest model. */
 function drawTradeoff(box, data, state, pick) {
   const metric = data.metrics[state.metric];
@@ -32,6 +35,8 @@ function drawTradeoff(box, data, state, pick) {
   const now = dots.filter((dot) => dot.index === state.model);
   const chosen = dots.filter((dot) => dot.index === data.chosen);
   const width = widthOf(box);
+  const [least, most] = d3.extent(dots, (dot) => dot.y);
+  const bent = !metric.greater && least > 0 && most > LONG * least;
   const chart = Plot.plot({
     width,
     height: Math.min(300, 160 + width * 0.16),
@@ -42,15 +47,17 @@ function drawTradeoff(box, data, state, pick) {
     style: INK,
     x: { label: "complexity", labelAnchor: "center", labelArrow: "none", ticks: width / 90 },
     y: {
-      label: metric.label + (metric.greater ? " (more is better)" : " (less is better)"),
+      label: `${metric.label} (${metric.greater ? "more" : "less"} is better${bent ? ", log scale" : ""})`,
+      type: bent ? "log" : "linear",
+      tickFormat: (y) => show(y),
       labelArrow: "none",
       grid: true,
-      ticks: 5,
-      nice: true,
+      ticks: bent ? 3 : 5,
+      nice: !bent,
     },
     marks: [
       metric.error
-        ? Plot.areaY(front, { x: "x", y1: (d) => d.y - d.e, y2: (d) => d.y + d.e, fill: MORE, fillOpacity: 0.12 })
+        ? Plot.areaY(front, { x: "x", y1: (d) => Math.max(d.y - d.e, bent ? least / 2 : -Infinity), y2: (d) => d.y + d.e, fill: MORE, fillOpacity: 0.12 })
         : null,
       Plot.dot(dots, { x: "x", y: "y", r: 2.5, fill: QUIET }),
       Plot.line(front, { x: "x", y: "y", stroke: MORE, strokeWidth: 1.5, strokeOpacity: 0.7 }),
@@ -102,19 +109,28 @@ function frontOf(dots, greater) {
 }
 
 /* Draws what one feature by itself adds, with the value entered under "What if". */
-function drawShape(box, feature, shape, value) {
+function drawShape(box, width, feature, shape, value) {
   const draw = feature.kind === "number" ? drawCurve : drawLevels;
-  const chart = draw(box, feature, shape, value);
+  const chart = draw(width, feature, shape, value);
   chart.setAttribute("role", "img");
   chart.setAttribute("aria-label", `What ${feature.name} adds to the linear predictor`);
   box.replaceChildren(chart);
 }
 
-function drawCurve(box, feature, shape, value) {
+/* Where a curve is drawn: the usual range of the feature, or the part of it where the curve moves. */
+function windowOf(feature, breaks, value) {
+  let [low, high] = feature.usual;
+  const [first, last] = [breaks[0], breaks[breaks.length - 1]];
+  const moving = last - first;
+  if (breaks.length > 1 && moving < 0.25 * (high - low)) [low, high] = [first - moving, last + moving];
+  const margin = 0.05 * (high - low) || 1;
+  const reach = [...breaks.flatMap((x) => [x - margin, x + margin]), value ?? first];
+  return [Math.min(low, ...reach), Math.max(high, ...reach)];
+}
+
+function drawCurve(width, feature, shape, value) {
   const breaks = breaksOf(shape);
-  const span = feature.high - feature.low || 1;
-  const low = Math.min(feature.low, ...breaks.map((x) => x - 0.05 * span), value ?? Infinity);
-  const high = Math.max(feature.high, ...breaks.map((x) => x + 0.05 * span), value ?? -Infinity);
+  const [low, high] = windowOf(feature, breaks, value);
   const pieces = piecesOf(shape, low, high);
   const corners = pieces.flatMap(([a, b], k) => [
     { x: a[0], y: a[1], k },
@@ -129,7 +145,7 @@ function drawCurve(box, feature, shape, value) {
   const absent = feature.missing || shape.at(null) !== 0 ? [{ x: far, y: shape.at(null) }] : [];
   const now = value === null ? absent : [{ x: value, y: shape.at(value) }];
   return Plot.plot({
-    width: widthOf(box),
+    width,
     height: 150,
     marginLeft: 44,
     marginRight: 16,
@@ -139,7 +155,7 @@ function drawCurve(box, feature, shape, value) {
     x: { domain: [low, absent.length ? far + gap / 2 : high], label: null, ticks: [] },
     y: { label: null, grid: true, ticks: 4, nice: true },
     marks: [
-      Plot.axisX(d3.ticks(low, high, 4), { label: null, tickFormat: (x) => show(x) }),
+      Plot.axisX(d3.ticks(low, high, 4).filter((x) => !absent.length || x < high - gap), { label: null, tickFormat: (x) => show(x) }),
       Plot.ruleY([0], { stroke: QUIET }),
       Plot.line(corners, { x: "x", y: "y", z: "k", stroke: MORE, strokeWidth: 2.5 }),
       Plot.ruleX(risers, { x: "x", y1: "y1", y2: "y2", stroke: MORE, strokeWidth: 1, strokeOpacity: 0.5 }),
@@ -154,7 +170,7 @@ function drawCurve(box, feature, shape, value) {
 
 const MOST_BARS = 12;
 
-function drawLevels(box, feature, shape, value) {
+function drawLevels(width, feature, shape, value) {
   const name = (v) => (v === null ? "(missing)" : v === OTHER ? "(other)" : feature.levels[v]);
   const values = [...feature.levels.keys(), OTHER, null];
   let bars = values.map((v) => ({ v, name: name(v), y: shape.at(v) }));
@@ -165,7 +181,7 @@ function drawLevels(box, feature, shape, value) {
   }
   const longest = Math.max(...bars.map((b) => Math.min(16, b.name.length)));
   return Plot.plot({
-    width: widthOf(box),
+    width,
     height: 34 + 20 * bars.length,
     marginLeft: 14 + 6.6 * longest,
     marginRight: 16,

@@ -12,7 +12,11 @@ function drawFacts(data, state) {
       .map((metric) => [scoreText(model, metric), metric.label]),
   ];
   byId("facts").replaceChildren(
-    ...facts.map(([figure, label]) => make("div", { class: "fact" }, make("strong", {}, figure), make("span", {}, label))),
+    ...facts.map(([figure, label]) => {
+      const [main, error] = figure.split(" ± ");
+      const strong = make("strong", {}, main, error ? make("small", {}, ` ± ${error}`) : null);
+      return make("div", { class: "fact" }, strong, make("span", {}, label));
+    }),
   );
 }
 
@@ -40,8 +44,11 @@ function drawShapes(data, state) {
     return { f, shape, box, card: make("figure", {}, make("figcaption", {}, data.features[f].name), box) };
   });
   byId("shapes-grid").replaceChildren(...cards.map(({ card }) => card));
-  for (const { f, shape, box } of cards) drawShape(box, data.features[f], shape, state.row[f]);
-  return new Map(cards.map(({ f, shape, box }) => [f, () => drawShape(box, data.features[f], shape, state.row[f])]));
+  const width = cards.length ? widthOf(cards[0].box) : 0;  // read once: each reading lays out the page
+  for (const { f, shape, box } of cards) drawShape(box, width, data.features[f], shape, state.row[f]);
+  return new Map(
+    cards.map(({ f, shape, box }) => [f, () => drawShape(box, widthOf(box), data.features[f], shape, state.row[f])]),
+  );
 }
 
 const MOST_FEATURES = 15;

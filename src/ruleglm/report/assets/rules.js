@@ -41,7 +41,10 @@ function matchesSearch(line, search) {
     .every((word) => text.includes(word));
 }
 
-function drawRules(data, state, answer, sortBy) {
+/* Rows shown at first, so that a long model does not push all else down the page. */
+const MOST_ROWS = 20;
+
+function drawRules(data, state, answer, sortBy, showAll) {
   const model = data.models[state.model];
   const lines = sortLines(linesOf(data, model, state.output), state.sort);
   const shown = lines.filter((line) => matchesSearch(line, state.search));
@@ -53,7 +56,11 @@ function drawRules(data, state, answer, sortBy) {
   };
   const columns = columnsOf(data);
   const heads = columns.map((column) => drawHead(column, state.sort, sortBy));
-  const rows = shown.map((line) => drawLine(line, columns, scale, answer.values[line.i]));
+  const rows = shown.map((line, place) => {
+    const row = drawLine(line, columns, scale, answer.values[line.i]);
+    row.classList.toggle("late", place >= MOST_ROWS);
+    return row;
+  });
   const none = make("tr", {}, make("td", { colspan: columns.length, class: "quiet" }, emptyText(lines)));
   const foot = drawIntercept(model.intercept[state.output], columns, scale);
   const table = make(
@@ -63,7 +70,11 @@ function drawRules(data, state, answer, sortBy) {
     make("tbody", {}, ...(rows.length ? rows : [none])),
     make("tfoot", {}, foot),
   );
-  byId("rules-table").replaceChildren(table);
+  const box = byId("rules-table");
+  const late = rows.length - MOST_ROWS;
+  box.classList.toggle("short", !state.allRows);
+  const more = make("button", { type: "button", class: "more-rows", onclick: showAll }, `Show ${count(late, "more rule")}`);
+  box.replaceChildren(table, ...(late > 0 && !state.allRows ? [more] : []));
 }
 
 function emptyText(lines) {
@@ -92,7 +103,7 @@ function drawCell(key, line, scale, fires) {
       return [make("span", { class: "lamp", title: fires ? "at work in “What if”" : "not at work" }), ruleText(line.term)];
     case "coef":
       return [
-        make("span", { class: "figure" }, signed(line.coef, scale.decimals), line.term.line ? make("small", {}, " per unit") : null),
+        make("span", { class: "figure", title: String(line.coef) }, line.term.line ? slope(line.coef) : signed(line.coef, scale.decimals), line.term.line ? make("small", {}, " per unit") : null),
         line.term.line ? null : bar(0, line.coef, -scale.coef, scale.coef, kindOf(line.coef)),
       ].filter(Boolean);
     case "ratio":
@@ -102,6 +113,10 @@ function drawCell(key, line, scale, fires) {
     default:
       return [make("span", { class: "figure" }, line.importance.toFixed(scale.places)), bar(0, line.importance, 0, scale.importance, "plain")];
   }
+}
+
+function slope(coef) {
+  return (coef < 0 ? MINUS : "+") + show(Math.abs(coef), 3);
 }
 
 function drawIntercept(intercept, columns, scale) {
