@@ -344,6 +344,8 @@ def test_rules_are_searched_sorted_and_copied(fitted, file, visit):
     page.evaluate("copy = (text) => { copied = text; }; copied = ''")
     page.locator("#copy-text").click()
     lines = page.evaluate("copied").split("\n", 1)[1]
+    page.locator("#copy-sql").click()
+    assert page.evaluate("copied") == model.to_sql()
     for rule, coefficient in zip(model.rules_["rule"], model.rules_["coefficient"], strict=True):
         assert f"{coefficient:+.6g}  {rule}\n" in lines
 

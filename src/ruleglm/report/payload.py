@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ruleglm.ensemble import RuleEnsemble
+from ruleglm.export import to_sql
 from ruleglm.refitting import Rows
 from ruleglm.report.features import (
     PageFeature,
@@ -133,9 +135,18 @@ def _describe_model(candidate: Candidate, places: Mapping[Term, int], tests: Row
         "place": candidate.place,
         "efficient": candidate.efficient,
         "certificate": candidate.certificate,
+        "sql": _write_sql(ensemble),
         "scores": {key: _round(value) for key, value in numbers.items()},
         "calibration": [[_round_all(group) for group in one] for one in groups],
     }
+
+
+def _write_sql(ensemble: RuleEnsemble) -> str:
+    """Return the model as a query, nothing if it cannot be written (or without sqlglot)."""
+    try:
+        return to_sql(ensemble)
+    except (ImportError, ValueError):
+        return ""
 
 
 def _round(value: float) -> float | None:

@@ -49,7 +49,7 @@ function drawTradeoff(box, data, state, pick) {
     y: {
       label: `${metric.label} (${metric.greater ? "more" : "less"} is better${bent ? ", log scale" : ""})`,
       type: bent ? "log" : "linear",
-      tickFormat: (y) => show(y),
+      tickFormat: bent ? (y) => show(y) : undefined,
       labelArrow: "none",
       grid: true,
       ticks: bent ? 3 : 5,

@@ -68,7 +68,9 @@ function drawImportance(data, state) {
 function drawScores(data, state) {
   const model = data.models[state.model];
   const lines = data.metrics.map((metric) => [metric.label, scoreText(model, metric)]);
-  byId("scores-list").replaceChildren(definitions([...lines, ["certificate", model.certificate]]));
+  byId("scores-list").replaceChildren(definitions(lines));
+  byId("certificate").hidden = !model.certificate;
+  byId("certificate-text").textContent = `${model.certificate.charAt(0).toUpperCase()}${model.certificate.slice(1)}.`;
   const groups = model.calibration[state.output] ?? [];
   byId("calibration").hidden = groups.length === 0;
   if (!groups.length) return;
