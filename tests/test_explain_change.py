@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from ruleglm import RuleClassifier
 from ruleglm.ensemble import RuleEnsemble
-from ruleglm.explain import ColumnFacts, nearest_change
+from ruleglm.explain import ColumnFacts, learn_facts, nearest_change
 from ruleglm.families import get_family
+from ruleglm.frames import read_table
 from ruleglm.multinomial import Multinomial
 from ruleglm.rules import Levels, LinearTerm, Missing, Range, Rule
 from tests.data import mixed_frame, target_of
@@ -18,6 +19,7 @@ SIZES = ("S", "M", "L")
 VALUES = {"a": range(6), "b": range(6), "sex": ("F", "M", "X"), "size": SIZES}
 KINDS = {"a": "number", "b": "number", "sex": "level", "size": "ordered"}
 GRID = pd.DataFrame(list(itertools.product(*VALUES.values())), columns=list(VALUES))
+FACTS = learn_facts(read_table(GRID, kinds=KINDS, levels={"size": SIZES}))
 SCALES = {"a": GRID["a"].std(ddof=0), "b": GRID["b"].std(ddof=0), "size": np.std([0, 1, 2])}
 
 cuts = st.sampled_from([0.5, 1.5, 2.5, 3.5, 4.5])
@@ -117,7 +119,9 @@ def test_the_nearest_change_is_that_of_brute_force(ensemble, place, threshold, f
     limit = np.log(threshold / (1 - threshold))
     above = ensemble.decision_function(GRID.iloc[[place]])[0] > limit
     wanted = brute_force(ensemble, row, lambda eta: (eta > limit) != above, fixed)
-    found = nearest_change(ensemble, row, threshold=threshold, fixed=fixed, max_features=4, X=GRID)
+    found = nearest_change(
+        ensemble, row, threshold=threshold, fixed=fixed, max_features=4, facts=FACTS
+    )
     changed = check(ensemble, row, found, wanted)
     if changed is not None:
         assert found.after == ensemble.predict(changed)[0]
@@ -131,7 +135,7 @@ def test_with_lines_it_is_nearest_to_within_a_unit(ensemble, place):
     row = GRID.iloc[place].to_dict()
     above = ensemble.decision_function(GRID.iloc[[place]])[0] > 0
     wanted = brute_force(ensemble, row, lambda eta: (eta > 0) != above)
-    found = nearest_change(ensemble, row, max_features=4, X=GRID)
+    found = nearest_change(ensemble, row, max_features=4, facts=FACTS)
     check(ensemble, row, found, wanted, exact=False)
 
 
@@ -146,7 +150,7 @@ def test_of_several_classes_any_other_or_a_given_one_is_reached(ensemble, place,
         return
     goal = [k for k in range(3) if k != now] if target is None else ["xyz".index(target)]
     wanted = brute_force(ensemble, row, lambda eta: np.isin(eta.argmax(axis=1), goal))
-    found = nearest_change(ensemble, row, target=target, max_features=4, X=GRID)
+    found = nearest_change(ensemble, row, target=target, max_features=4, facts=FACTS)
     check(ensemble, row, found, wanted)
 
 
@@ -204,7 +208,7 @@ def test_values_have_few_digits_and_are_whole_where_the_column_is():
     plain = nearest_change(ensemble, ROW, facts={"a": ColumnFacts(2.0)})
     assert 3.123456789 < plain.values["a"] <= 3.15
     assert len(str(plain.values["a"])) <= 5
-    assert nearest_change(ensemble, ROW, X=GRID).values == {"a": 4}
+    assert nearest_change(ensemble, ROW, facts=FACTS).values == {"a": 4}
 
 
 def test_other_families_need_a_threshold():
@@ -235,7 +239,8 @@ def test_an_estimator_knows_its_columns():
     labels = model.predict(table)
     for k in range(12):
         row = table.iloc[[k]]
-        found = model.nearest_change(row, fixed=["smoker"], max_features=2)
+        rows = table if k % 2 else None
+        found = model.nearest_change(row, fixed=["smoker"], max_features=2, X=rows)
         if found is None:
             continue
         changed = row.astype(object)

@@ -4,6 +4,7 @@ A `RuleEnsemble` needs nothing from the fit that made it. It reads rows by name,
 contributions, its table and its text show the same numbers that it predicts with.
 """
 
+import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -321,6 +322,15 @@ class RuleEnsemble:
         texts = (INTERCEPT, *lines, *(rule.text() for rule in self.rules))
         rows = zip(numbers, texts, strict=True)
         return "\n".join([title, *(f"  {number}  {text}" for number, text in rows)])
+
+    def _repr_html_(self) -> str:
+        """Show the table of terms in a notebook, all text escaped."""
+        import pandas as pd
+
+        title = html.escape(str(self).partition("\n")[0])
+        with pd.option_context("display.max_colwidth", None):
+            table = self.table().to_html(index=False, border=0, float_format="{:+.4g}".format)
+        return f"<p>{title}</p>\n{table}"
 
     def _coefficient_texts(self) -> list[str]:
         """Write the coefficients of each term, aligned; of many classes only the largest."""

@@ -41,7 +41,14 @@ from ruleglm.report import Subject
 from ruleglm.selection import HeldOutScore, Plan, Split, choose, keep_counted, validate_path
 from ruleglm.training import RawRows, Units
 
-HANDED_ON = ("classes_", "n_features_in_", "feature_names_in_", "_n_rows", "_target_name")
+HANDED_ON = (
+    "classes_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_n_rows",
+    "_target_name",
+    "_target_mean",
+)
 """What a plain estimator that holds a model of a path has from the one that fitted it."""
 
 BUDGETS = ("max_complexity", "max_rules", "max_conditions")

@@ -25,7 +25,7 @@ from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import RuleEnsemble, Term
 from ruleglm.expert import read_expert
-from ruleglm.explain import ExplainMethods, recall_facts, rule_importances
+from ruleglm.explain import ExplainMethods, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
@@ -221,10 +221,11 @@ class RuleModel(
         scan = scan_table(X, categorical=() if self.categorical is None else self.categorical)
         validate_data(self, X, reset=True, skip_check_array=True)
         target = self._check_target(y, scan.n_rows, sample_weight)
+        weights = check_weights(sample_weight, scan.n_rows)
+        self._target_mean = np.average(target, axis=0, weights=weights)
         self._n_rows, self._target_name = scan.n_rows, str(getattr(y, "name", None) or "")
         family = self._make_family()
         shift = check_offset(offset, exposure, family, scan.n_rows)
-        weights = check_weights(sample_weight, scan.n_rows)
         family.check_target(target)
         labels = self.classes_.tolist() if is_classifier(self) else ()
         expert = read_expert(self.include, self.exclude, scan, weights)
@@ -246,7 +247,6 @@ class RuleModel(
         coef = model.coefs[variant]
         self._features = units.binning.features
         self._show(units.translate(model.rules, model.linear, coef, model.supports))
-        self._facts = recall_facts(units.binning)
         self._thresholds = units.binning.thresholds
         self.objective_ = model.solution.objective
         self.lower_bound_ = model.solution.lower_bound

@@ -9,6 +9,7 @@ import numpy as np
 
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.ensemble import RuleEnsemble
+from ruleglm.explain.figures import draw_tradeoff
 from ruleglm.fitting import DEFAULT_RIDGE, VARIANTS, PathModel
 from ruleglm.training import Units
 
@@ -231,29 +232,10 @@ class TradeoffPath:
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                'Plots need matplotlib: pip install "ruleglm[plot]"', name="matplotlib"
-            ) from error
-        table = self.table().sort_values(["complexity", "train_loss"])
         scored = len(self.scores) > 0
-        height, bars = ("cv_mean", table["cv_se"]) if scored else ("train_loss", None)
-        ax = plt.subplots()[1] if ax is None else ax
-        ax.errorbar(
-            table["complexity"], table[height], bars, fmt="o", color="0.6", ms=4, label="models"
-        )
-        front = table[table["efficient"]]
-        ax.plot(front["complexity"], front[height], "o-", color="C0", ms=5, label="efficient")
-        if self.chosen >= 0:
-            one = table[table["chosen"]]
-            ax.plot(one["complexity"], one[height], "*", color="C3", ms=14, label="chosen")
-        ax.set_xlabel("complexity")
         held_out = "score" if self.greater_is_better else "loss"
-        ax.set_ylabel(f"cross-validated {held_out}" if scored else "training loss")
-        ax.legend()
-        return ax
+        label = f"cross-validated {held_out}" if scored else "training loss"
+        return draw_tradeoff(self.table(), scored, label, ax)
 
 
 def _count_degrees(degrees: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.local import describe_mean, read_value, write_value
-from ruleglm.explain.options import NICETY, Facts, Options, learn_facts, list_options
+from ruleglm.explain.options import NICETY, Facts, Options, list_options
 from ruleglm.explain.rows import find_class, read_row
 from ruleglm.frames import Column, Level, LevelColumn, NumberColumn, Table, check_name
 from ruleglm.thresholds import shortest_between
@@ -74,7 +74,6 @@ def nearest_change(
     target: Level | None = None,
     fixed: Iterable[str] = (),
     max_features: int = 3,
-    X: Any = None,
     facts: Facts | None = None,
     offset: float = 0.0,
 ) -> Change | None:
@@ -92,10 +91,9 @@ def nearest_change(
         Features that must not change.
     max_features : int
         The most features that may change.
-    X : data frame or array, optional
-        Rows that tell standard deviations, whole numbers and levels.
     facts : dict from name to ColumnFacts, optional
-        The same, if there are no rows; otherwise the model's own thresholds and levels have to do.
+        Standard deviations, whole numbers and levels: `learn_facts` has them from rows, without
+        them the model's own thresholds and levels have to do.
     offset : float
         Added to the linear predictor.
 
@@ -109,8 +107,8 @@ def nearest_change(
     fixed = {fixed} if isinstance(fixed, str) else set(fixed)
     for name in fixed:
         check_name(name, ensemble.names)
-    known = learn_facts(ensemble.read(X)) if X is not None else facts or {}
-    options = [o for o in list_options(ensemble, table, known) if o.feature not in fixed and len(o)]
+    listed = list_options(ensemble, table, facts or {})
+    options = [one for one in listed if one.feature not in fixed and len(one)]
     goals = _set_goals(ensemble, table, threshold, target, offset)
     searches = [_Search(ensemble, table, options, goal) for goal in goals]
     for n_features in range(1, min(max_features, len(options)) + 1):

@@ -38,6 +38,8 @@ class Explanation:
         What the row holds in the columns that the model reads; None is missing.
     what : str
         What the mean is of.
+    link : str
+        What leads from the mean to the linear predictor.
     """
 
     terms: "pd.DataFrame"
@@ -46,6 +48,7 @@ class Explanation:
     mean: Any
     values: dict[str, Level | None]
     what: str
+    link: str
 
     def __str__(self) -> str:
         shown = self.terms.drop(columns="features")
@@ -95,6 +98,7 @@ def explain_row(
         _pick(mean, place),
         {name: value for name, value in values.items() if any(name in group for group in groups)},
         describe_mean(ensemble, class_),
+        ensemble.family.link,
     )
 
 
@@ -140,7 +144,8 @@ def _frame(
     import pandas as pd
 
     seen = parts if place is None else parts[:, place]
-    order = sorted(range(len(names)), key=lambda k: (bool(groups[k]), _neg(seen, k)))
+    first = names.count(OFFSET) + 1 if () in groups else 0
+    order = sorted(range(len(names)), key=lambda k: (k >= first, k if k < first else _neg(seen, k)))
     sums = np.cumsum(parts[order], axis=0)
     means = ensemble.family.mean(sums)
     columns: dict[str, Any] = {

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ruleglm.bins import FeatureBins
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.change import Change, nearest_change
 from ruleglm.explain.importance import feature_importances
 from ruleglm.explain.interactions import measure_interactions, pair_importances
 from ruleglm.explain.local import Explanation, explain_row
-from ruleglm.explain.options import Facts
+from ruleglm.explain.options import Facts, learn_facts, recall_facts
+from ruleglm.explain.plots import Plots
 from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
 from ruleglm.explain.shapes import Shapes, build_shapes, mean_shapes
+from ruleglm.explain.words import Training, summarise
 from ruleglm.frames import Level
 
 if TYPE_CHECKING:
@@ -27,7 +30,11 @@ class ExplainMethods:
     ensemble_: RuleEnsemble
     _supports: FloatArray
     _importances: FloatArray
-    _facts: Facts
+    _features: tuple[FeatureBins, ...]
+    _n_rows: int
+    _target_name: str
+    _target_mean: Any
+    certificate_: str
 
     def importances(
         self, X: Any = None, sample_weight: ArrayLike | None = None, *, class_: Level | None = None
@@ -145,14 +152,35 @@ class ExplainMethods:
             target=target,
             fixed=fixed,
             max_features=max_features,
-            X=X,
-            facts=self._facts,
+            facts=self._column_facts(X),
             offset=offset,
         )
+
+    @property
+    def plot(self) -> Plots:
+        """Figures: ``model.plot.shapes()``, ``.importances()``, ``.row(row)`` and others."""
+        self._explained()
+        return Plots(self)
 
     def _explained(self) -> RuleEnsemble:
         check_is_fitted(self, "ensemble_")
         return self.ensemble_
+
+    def summary(self, most: int = 8) -> str:
+        """Say in plain English what the model predicts and how, in lines of less than 80 letters.
+
+        Parameters
+        ----------
+        most : int
+            The most rules and lines, strongest first.
+        """
+        ensemble = self._explained()
+        rows = Training(self._n_rows, self._target_name, self._target_mean)
+        return summarise(ensemble, self._spread(), rows, self.certificate_, most)
+
+    def _column_facts(self, X: Any = None) -> Facts:
+        """Return what rows tell of the columns; without any, what the bins of the fit do."""
+        return recall_facts(self._features) if X is None else learn_facts(self._explained().read(X))
 
     def _spread(self, X: Any = None, sample_weight: ArrayLike | None = None) -> TermSpread:
         """Return how the terms vary over rows, by default over those of the fit."""

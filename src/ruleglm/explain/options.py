@@ -6,14 +6,14 @@ the farthest value.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ruleglm.binning import Binning, LevelBins, NumberBins, OrderedBins
+from ruleglm.bins import FeatureBins, LevelBins, NumberBins, OrderedBins
 from ruleglm.conditions import Condition
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.ensemble import RuleEnsemble
@@ -47,12 +47,16 @@ class ColumnFacts:
         Those that occur, the most frequent first.
     middle : float
         A typical number.
+    low, high : float
+        Where most numbers are.
     """
 
     scale: float = 1.0
     whole: bool = False
     levels: tuple[Level, ...] = ()
     middle: float = 0.0
+    low: float = math.nan
+    high: float = math.nan
 
 
 Facts: TypeAlias = Mapping[str, ColumnFacts]
@@ -65,8 +69,9 @@ def learn_facts(table: Table) -> dict[str, ColumnFacts]:
         if isinstance(column, NumberColumn):
             known = column.values[np.isfinite(column.values)]
             whole = len(known) > 0 and bool((known == np.round(known)).all())
-            middle = float(np.sort(known)[len(known) // 2]) if len(known) else 0.0
-            facts[column.name] = ColumnFacts(_sd(known), whole, (), middle)
+            known = np.sort(known) if len(known) else np.zeros(1)
+            middle, low, high = (float(known[k]) for k in (len(known) // 2, 0, -1))
+            facts[column.name] = ColumnFacts(_sd(known), whole, (), middle, low, high)
             continue
         codes = column.codes[column.codes >= 0]
         counts = np.bincount(codes, minlength=len(column.levels))
@@ -76,20 +81,21 @@ def learn_facts(table: Table) -> dict[str, ColumnFacts]:
     return facts
 
 
-def recall_facts(binning: Binning) -> dict[str, ColumnFacts]:
+def recall_facts(features: Iterable[FeatureBins]) -> dict[str, ColumnFacts]:
     """Return what the bins of a fit tell of its columns.
 
     The standard deviation of a number is a fourth of the way between its outermost thresholds.
     Thresholds lie between neighbouring values, so those of whole numbers are multiples of 1/2.
     """
     facts = {}
-    for bins in binning.features:
+    for bins in features:
         if isinstance(bins, NumberBins):
             cuts = bins.thresholds
             halves = all(float(2 * cut).is_integer() for cut in cuts)
             middle = cuts[len(cuts) // 2] if cuts else 0.0
             middle = float(math.floor(middle)) if halves else middle
-            facts[bins.name] = ColumnFacts(_span_scale(cuts), halves, (), middle)
+            ends = (cuts[0], cuts[-1]) if cuts else (math.nan, math.nan)
+            facts[bins.name] = ColumnFacts(_span_scale(cuts), halves, (), middle, *ends)
         elif isinstance(bins, LevelBins):
             facts[bins.name] = ColumnFacts(1.0, False, bins.levels)
         elif isinstance(bins, OrderedBins):
