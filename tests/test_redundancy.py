@@ -101,6 +101,11 @@ def test_rows_of_weight_zero_are_absent():
     pd.testing.assert_frame_equal(weighted, repeated)
 
 
+def test_rules_that_hold_nearly_everywhere_are_not_alike_for_that():
+    model, frame = build_model("a > 0", "c < 20")
+    assert len(model.redundancy(frame, threshold=0.5)) == 0
+
+
 def test_rules_that_hold_nowhere_are_compared_by_their_words():
     model, frame = build_model("a > 9", "a > 15", "b = 1")
     rows = frame[frame["a"] < 5]

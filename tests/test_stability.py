@@ -38,6 +38,15 @@ MODELS = {
 EACH = pytest.mark.parametrize("name", MODELS)
 
 
+def jaccard_by_hand(one, other, weights=None):
+    """Of the rows covered and of the rows left out, the smaller index."""
+    weights = np.ones(len(one)) if weights is None else weights
+    pairs = [(one, other), (~one, ~other)]
+    return min(
+        ((a & b) @ weights) / ((a | b) @ weights) if (a | b).any() else 1.0 for a, b in pairs
+    )
+
+
 def fit(name, **given):
     model, y = MODELS[name]
     return clone(model).fit(FRAME, y, **given), y
@@ -47,7 +56,7 @@ def fit(name, **given):
 def test_the_same_rows_give_the_same_model(name, monkeypatch):
     weights = np.random.default_rng(0).integers(1, 3, N).astype(float)
     more = {"exposure": np.linspace(0.5, 2.0, N)} if name == "counts" else {}
-    monkeypatch.setattr(module, "draw_weights", lambda weights, rng: weights)
+    monkeypatch.setattr(module, "draw_weights", lambda weights, groups, rng: weights)
     model, y = fit(name, sample_weight=weights, **more)
     found = model.stability(FRAME, y, weights, n_bootstrap=1, **more)
     (again,) = found.resamples
@@ -126,7 +135,7 @@ def test_shares_are_counts_over_resamples():
         for one in ensembles:
             theirs = [other.holds(table) for other in one.rules]
             theirs += [~cover for cover in theirs]
-            best.append(max((mine & c).sum() / (mine | c).sum() for c in theirs))
+            best.append(max(jaccard_by_hand(mine, c) for c in theirs))
             same.append(any((mine == c).all() for c in theirs))
         assert line.similar == pytest.approx(np.mean(np.array(best) >= 0.7))
         assert line.same == pytest.approx(np.mean(same))
@@ -166,7 +175,9 @@ def test_a_rule_that_a_resample_does_not_show_has_no_coefficient_there(monkeypat
     frame = pd.DataFrame({"a": [0] * 37 + [1] * 3, "b": [0, 1] * 20})
     y = 5.0 * frame["a"] + frame["b"] + np.linspace(0, 0.1, 40)
     model = RuleRegressor(lambda_0=0.001, max_degree=1).fit(frame, y)
-    monkeypatch.setattr(module, "draw_weights", lambda weights, rng: 1.0 - frame["a"].to_numpy())
+    monkeypatch.setattr(
+        module, "draw_weights", lambda weights, groups, rng: 1.0 - frame["a"].to_numpy()
+    )
     (one,) = model.stability(frame, y, n_bootstrap=1).resamples
     by_rule = dict(zip((r.text() for r in model.ensemble_.rules), one.coefficients, strict=True))
     unknown = [np.isnan(value) for rule, value in by_rule.items() if rule.startswith("a")]
@@ -181,7 +192,7 @@ def test_a_rule_that_a_resample_does_not_show_has_no_coefficient_there(monkeypat
 @given(st.lists(st.integers(0, 4), min_size=1).filter(any), st.integers(0, 2**32))
 def test_whole_weights_count_rows(weights, seed):
     weights = np.array(weights, float)
-    drawn = draw_weights(weights, np.random.default_rng(seed))
+    drawn = draw_weights(weights, None, np.random.default_rng(seed))
     assert drawn.sum() == weights.sum()
     assert (drawn == np.round(drawn)).all()
     assert (drawn[weights == 0] == 0).all()
@@ -190,16 +201,47 @@ def test_whole_weights_count_rows(weights, seed):
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.7]), min_size=1).filter(any), st.integers(0, 2**32))
 def test_other_weights_stay_with_their_rows(weights, seed):
     weights = np.array(weights)
-    drawn = draw_weights(weights, np.random.default_rng(seed))
+    drawn = draw_weights(weights, None, np.random.default_rng(seed))
     times = drawn[weights > 0] / weights[weights > 0]
     np.testing.assert_allclose(times, np.round(times))
     assert round(times.sum()) == np.sum(weights > 0)
     assert (drawn[weights == 0] == 0).all()
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 1.0, 1.7])), min_size=1))
+def test_groups_are_drawn_together(rows):
+    groups, weights = np.array([g for g, _ in rows]), np.array([w for _, w in rows])
+    weights[0] = 1.0
+    drawn = draw_weights(weights, groups, np.random.default_rng(len(rows)))
+    present = set(groups[weights > 0].tolist())
+    times = []
+    for group in present:
+        mine = (groups == group) & (weights > 0)
+        ratios = drawn[mine] / weights[mine]
+        np.testing.assert_allclose(ratios, ratios[0])
+        times.append(ratios[0])
+    assert round(sum(times)) == len(present)
+    assert (drawn[weights == 0] == 0).all()
+
+
+def test_groups_widen_intervals():
+    rng = np.random.default_rng(2)
+    group = np.repeat(np.arange(20), 15)
+    frame = pd.DataFrame({"a": np.repeat(rng.integers(0, 2, 20), 15)})
+    y = frame["a"] + np.repeat(rng.normal(size=20), 15) + 0.1 * rng.normal(size=300)
+    model = RuleRegressor(lambda_0=0.01).fit(frame, y)
+    apart, together = (
+        model.stability(frame, y, groups=groups, n_bootstrap=30).terms() for groups in (None, group)
+    )
+    widths = [(terms["high"] - terms["low"]).iloc[0] for terms in (apart, together)]
+    assert widths[1] > 2 * widths[0]
+    with pytest.raises(ValueError, match="`groups` has shape"):
+        model.stability(frame, y, groups=group[:4])
+
+
 def test_draws_are_fair():
     rng, weights = np.random.default_rng(0), np.array([1.0, 2.0, 0.0, 3.0])
-    mean = np.mean([draw_weights(weights, rng) for _ in range(4000)], axis=0)
+    mean = np.mean([draw_weights(weights, None, rng) for _ in range(4000)], axis=0)
     np.testing.assert_allclose(mean, weights, atol=0.1)
 
 
@@ -210,12 +252,7 @@ def test_overlaps_by_hand(seed, weighted):
     first, second = rng.random((3, 12)) < 0.5, rng.random((2, 12)) < 0.4
     weights = rng.integers(1, 5, 12).astype(float) if weighted else np.ones(12)
     expected = [
-        max(
-            ((mine & other) @ weights) / ((mine | other) @ weights)
-            for cover in second
-            for other in (cover, ~cover)
-            if (mine | other).any()
-        )
+        max(jaccard_by_hand(mine, other, weights) for cover in second for other in (cover, ~cover))
         for mine in first
     ]
     found = best_jaccard(first, second, weights if weighted else None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ruleglm.dtypes import FloatArray
+from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.families import Family
 
 LIGHT = 0.1
@@ -56,6 +56,14 @@ def warn_of_light_weights(weights: FloatArray) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def check_groups(groups: Any, n_rows: int) -> IntArray:
+    """Return the number of each row's group."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"`groups` has shape {labels.shape}; give one label a row, ({n_rows},)")
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
 
 
 def check_count(value: Any, name: str) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ruleglm.assess.redundancy import common_mass, cover_rows
+from ruleglm.assess.redundancy import common_mass, cover_rows, jaccard
 from ruleglm.checks import check_offset
-from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.refitting import Rows
 
@@ -49,6 +49,7 @@ class Bootstrap:
     ensemble : RuleEnsemble, the model
     given : tuple of X, y, weights, offset and exposure, checked already
     target : (n_rows,) float64, the numbers or the numbers of the classes
+    groups : (n_rows,) int64, the group of each row, or None if rows are drawn one by one
     similarity : float, least Jaccard index of a rule that is found again
     """
 
@@ -58,13 +59,14 @@ class Bootstrap:
         ensemble: RuleEnsemble,
         given: tuple[Any, ...],
         target: FloatArray,
+        groups: IntArray | None,
         similarity: float,
     ) -> None:
         self.plain, self.ensemble, self.similarity = plain, ensemble, similarity
         self.X, self.y, weights, self.offset, self.exposure = given
         self.table = ensemble.read(self.X)
         self.weights = np.ones(self.table.n_rows) if weights is None else weights
-        self.target = target
+        self.target, self.groups = target, groups
         self.shift = check_offset(self.offset, self.exposure, ensemble.family, self.table.n_rows)
         self.counted = self.weights > 0
         self.cover = cover_rows(ensemble.rules, self.table)
@@ -82,10 +84,10 @@ class Bootstrap:
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Return the weights of a resample in which every class has rows."""
         if not self.ensemble.classes:
-            return draw_weights(self.weights, rng)
+            return draw_weights(self.weights, self.groups, rng)
         n_classes = len(np.unique(self.target[self.counted]))
         for _ in range(MOST_DRAWS):
-            weights = draw_weights(self.weights, rng)
+            weights = draw_weights(self.weights, self.groups, rng)
             if len(np.unique(self.target[weights > 0])) == n_classes:
                 return weights
         raise ValueError(
@@ -123,14 +125,22 @@ class Bootstrap:
         return coef
 
 
-def draw_weights(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+def draw_weights(
+    weights: FloatArray, groups: IntArray | None, rng: np.random.Generator
+) -> FloatArray:
     """Return the weights of a resample with replacement; rows of weight 0 stay out.
 
     Whole weights count rows: as many are drawn as they add up to. Others stay with their rows,
-    which are drawn with equal chances.
+    which are drawn with equal chances. With groups (their numbers), these are drawn.
     """
     counted = weights > 0
     present = weights[counted]
+    if groups is not None:
+        known, numbers = np.unique(groups[counted], return_inverse=True)
+        times = rng.multinomial(len(known), np.full(len(known), 1.0 / len(known)))
+        resampled = np.zeros(len(weights))
+        resampled[counted] = times[numbers] * present
+        return resampled
     whole = bool((present == np.round(present)).all())
     chances = present if whole else np.ones(len(present))
     drawn = rng.multinomial(round(chances.sum()), chances / chances.sum())
@@ -154,16 +164,10 @@ def best_jaccard(first: BoolArray, second: BoolArray, weights: FloatArray | None
     total = float(first.shape[1] if weights is None else weights.sum())
     every = np.ones((1, first.shape[1]), np.bool_)
     both = common_mass(first, second, weights)
-    mine = common_mass(first, every, weights)
-    best = np.zeros(len(first))
-    for common, theirs in (
-        (both, common_mass(every, second, weights)),
-        (mine - both, total - common_mass(every, second, weights)),
-    ):
-        union = mine + theirs - common
-        jaccard = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
-        best = np.maximum(best, jaccard.max(axis=1))
-    return best
+    mine, theirs = common_mass(first, every, weights), common_mass(every, second, weights)
+    straight = jaccard(both, mine, theirs, total)
+    turned = jaccard(mine - both, mine, total - theirs, total)
+    return np.asarray(np.maximum(straight, turned).max(axis=1))
 
 
 def spawn_seeds(random_state: Any, n_seeds: int) -> list[np.random.SeedSequence]:

@@ -13,7 +13,7 @@ from ruleglm.assess.deviance import explained_deviance, mean_deviance
 from ruleglm.assess.redundancy import find_redundancy
 from ruleglm.assess.rows import read_rows
 from ruleglm.assess.stability import Stability, assess_stability
-from ruleglm.checks import check_count, check_weights
+from ruleglm.checks import check_count, check_groups, check_weights
 from ruleglm.class_weights import class_numbers
 from ruleglm.ensemble import RuleEnsemble
 
@@ -108,8 +108,8 @@ class AssessMethods:
         sample_weight : array-like of shape (n,), optional
             Rows of weight 0 are left out.
         threshold : float, default=0.9
-            Least Jaccard index (rows that both cover over rows that at least one covers) of similar
-            rules.
+            Least Jaccard index of similar rules: rows that both cover over rows that at least one
+            covers, or the same of the rows that they leave out, if that is smaller.
 
         Returns
         -------
@@ -138,6 +138,7 @@ class AssessMethods:
         y: Any,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         offset: Any = None,
         exposure: Any = None,
         n_bootstrap: int = 50,
@@ -157,11 +158,13 @@ class AssessMethods:
         X, y, sample_weight, offset, exposure
             The rows of the fit. Whole weights count rows: as many are drawn as they add up to.
             Other weights stay with their rows.
+        groups : array-like of shape (n,), default=None
+            Rows of a group are drawn together, as many groups as there are.
         n_bootstrap : int, default=50
             Number of resamples.
         similarity : float, default=0.8
-            Least Jaccard index (rows that both cover over rows that at least one covers) at which a
-            rule, or its complement, counts as found again.
+            Least Jaccard index at which a rule, or its complement, counts as found again; see
+            `redundancy`.
         random_state : int, RandomState or None, default=0
             Decides the resamples.
         n_jobs : int, default=None
@@ -186,6 +189,7 @@ class AssessMethods:
             fitted.ensemble_,
             (X, y, weights, offset, exposure),
             rows.y if rows.y.ndim == 1 else class_numbers(rows.y).astype(np.float64),
+            None if groups is None else check_groups(groups, len(rows.y)),
             similarity,
         )
         n_threads = effective_n_jobs(n_jobs)

@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ruleglm.conditions import Condition, Levels, Missing, Range
 from ruleglm.dtypes import BoolArray, FloatArray
@@ -112,8 +113,25 @@ class Overlap:
     def shares(self, i: int, j: int) -> list[float]:
         """Return the Jaccard index of a pair, and the share of the rows that each covers."""
         both, one, other = self.masses[i, j], self.masses[i, i], self.masses[j, j]
-        union = one + other - both
-        return [both / union if union > 0 else np.nan, one / self.mass, other / self.mass]
+        index = float(jaccard(both, one, other, self.mass))
+        return [index, float(one) / self.mass, float(other) / self.mass]
+
+
+def jaccard(both: ArrayLike, one: ArrayLike, other: ArrayLike, total: float) -> FloatArray:
+    """Return the Jaccard index of what two rules cover, or of what they leave out if it is smaller.
+
+    By what they cover alone, any two rules that hold nearly everywhere would be alike.
+
+    Parameters
+    ----------
+    both, one, other : array-like of float, the mass that both rules cover, and that each does
+    total : float, the mass of all rows
+    """
+    both, one, other = np.asarray(both), np.asarray(one), np.asarray(other)
+    covered, left = one + other - both, total - both
+    inside = np.divide(both, covered, out=np.ones(covered.shape), where=covered > 0)
+    outside = np.divide(total - covered, left, out=np.ones(covered.shape), where=left > 0)
+    return np.asarray(np.minimum(inside, outside))
 
 
 def common_mass(first: BoolArray, second: BoolArray, weights: FloatArray | None) -> FloatArray:
