@@ -7,6 +7,8 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from sklearn import metrics
 
 from ruleglm import LinearTerm, RuleClassifierCV, RuleEnsemble, RuleRegressor, parse_rule
@@ -14,8 +16,20 @@ from ruleglm.bins import LevelBins, NumberBins
 from ruleglm.explain import build_shapes, measure_terms
 from ruleglm.multinomial import Multinomial
 from ruleglm.report import Candidate, Subject, write_report
-from ruleglm.report.page import embed_json
+from ruleglm.report.features import PageFeature, collect_features
+from ruleglm.report.page import _read_asset, embed_json
+from ruleglm.rules import Levels, Rule
 from tests.data import mixed_frame, mixed_signal, target_of
+from tests.rule_strategies import (
+    floats,
+    level_sets,
+    levels,
+    missings,
+    ordered_ranges,
+    orders,
+    ranges,
+    value_satisfies,
+)
 
 HOSTILE = "<script>hacked = 1</script>"
 HOSTILE_LEVEL = "</script><img src=x onerror='hacked=2'>\"&"
@@ -175,6 +189,66 @@ def test_plain_text_of_the_page_has_no_address(file):
     text = file.read_text("utf-8")
     own = text[text.index("<body>") : text.index('<script id="data"')]
     assert "http" not in own
+
+
+# ------------------------------------------------------------------------------- the arithmetic
+
+number_cases = st.tuples(
+    ranges(st.just("f")) | level_sets(st.just("f")) | missings(st.just("f")),
+    st.lists(st.none() | floats, max_size=4),
+)
+
+
+@st.composite
+def level_cases(draw):
+    """A condition on levels, ordered ones too, and some of the levels that it could see."""
+    known = draw(st.lists(levels, min_size=1, max_size=4, unique=True))
+    among = st.sampled_from(known)
+    condition = draw(
+        level_sets(st.just("f"), among | levels)
+        | missings(st.just("f"))
+        | ordered_ranges(st.just("f"), st.just(tuple(known)) if len(known) > 1 else orders)
+    )
+    return known, condition, draw(st.lists(st.none() | among | levels, max_size=4))
+
+
+@pytest.fixture(scope="module")
+def script(browser):
+    page = browser.new_page()
+    page.add_script_tag(content=_read_asset("model.js"))
+    yield page
+    page.close()
+
+
+def ask(page, feature, condition, values):
+    described = json.loads(embed_json(feature.describe_condition(condition)))
+    return page.evaluate("([c, values]) => values.map((v) => holds(c, v))", [described, values])
+
+
+@settings(max_examples=60)
+@example(case=(Levels("f", (2**60 + 1, 10**400, "x")), [2.0**60]))
+@given(case=number_cases)
+def test_conditions_on_numbers(script, case):
+    condition, values = case
+    edges = [getattr(condition, "low", 0.0), getattr(condition, "high", 0.0)]
+    named = [v for v in getattr(condition, "levels", ()) if not isinstance(v, str)]
+    values = [*values, *edges, *(float(v) for v in named if abs(v) < 1e300)]
+    values = [v for v in values if v is None or math.isfinite(v)]
+    feature = PageFeature(NumberBins("f", (), 1), (), ())
+    answers = ask(script, feature, condition, values)
+    assert answers == [value_satisfies(condition, value) for value in values]
+
+
+@settings(max_examples=60)
+@given(case=level_cases())
+def test_conditions_on_levels(script, case):
+    known, condition, values = case
+    bins = LevelBins("f", tuple(known), 1)
+    feature = collect_features((bins,), [Rule([condition])])["f"]
+    place = {level: number for number, level in enumerate(feature.levels)}
+    numbers = [None if value is None else place.get(value, -1) for value in values]
+    answers = ask(script, feature, condition, numbers)
+    assert answers == [value_satisfies(condition, value) for value in values]
 
 
 # ----------------------------------------------------------------------------------- the scores
@@ -391,6 +465,18 @@ def test_curves_jump_where_the_shape_does(visit, tmp_path):
         np.testing.assert_allclose([y0, (y0 + y1) / 2, y1], values, atol=1e-6)
     assert page.locator("#tradeoff").is_hidden()
     assert page.locator("#bar").is_hidden()
+
+
+def test_ranges_of_extreme_numbers(visit, tmp_path):
+    rows = np.arange(200)
+    X = pd.DataFrame({"x": (rows / 100 - 1.0) * 1.7e308, "tiny": (rows % 20) * 1e-320})
+    y = 1.0 * (X["x"] > 0) + (X["tiny"] > 1e-319)
+    model = RuleRegressor(lambda_0=0.01, max_degree=1).fit(X, y)
+    assert set(model.importances().query("importance > 0")["feature"]) == {"x", "tiny"}
+    page = visit(model.report(tmp_path / "report.html", X, np.ones(200)))
+    seen = predictions(page, 0, encode_rows(page, X))
+    np.testing.assert_allclose(np.ravel(seen), model.predict(X), rtol=1e-12)
+    assert page.locator("#shapes-grid svg").count() == 2
 
 
 @pytest.mark.parametrize("width", [320, 390, 800])

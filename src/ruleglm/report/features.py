@@ -12,13 +12,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ruleglm.bins import FeatureBins, LevelBins, NumberBins, OrderedBins
-from ruleglm.conditions import Condition, Levels, Missing, Range, format_level
+from ruleglm.conditions import Condition, Levels, Missing, Range, exact_doubles, format_level
 from ruleglm.dtypes import FloatArray
 from ruleglm.frames import Column, Level, NumberColumn, Table
 from ruleglm.rules import LinearTerm, Rule
 
 Term: TypeAlias = Rule | LinearTerm
 Value: TypeAlias = dict[str, Any]
+
+LARGEST = 1e300
+"""No range goes beyond, so that its length is a number."""
 
 MARGIN = 0.08
 """How far beyond the outermost thresholds a number may be set, as a share of their distance."""
@@ -52,6 +55,7 @@ class PageFeature:
         """Return the range of the input, the range to draw and a typical value."""
         known = self.bins.thresholds if isinstance(self.bins, NumberBins) else ()
         seen = np.sort([*known, *self.bounds]) if known or self.bounds else np.array([0.0, 1.0])
+        seen = np.clip(seen, -LARGEST, LARGEST)
         margin = MARGIN * (seen[-1] - seen[0]) or MARGIN * max(1.0, abs(seen[0]))
         low, high, start = seen[0] - margin, seen[-1] + margin, seen[len(seen) // 2]
         usual = [0.0 if seen[0] >= 0 > low else low, high]
@@ -88,8 +92,7 @@ class PageFeature:
     def _numbers(self, levels: Iterable[Level]) -> list[Any]:
         """Return the numbers of levels; levels of a column of numbers are values of it."""
         if self.bins.kind == "number":
-            values = (float(level) for level in levels if not isinstance(level, str))
-            return [value for value in values if math.isfinite(value)]
+            return list(map(float, exact_doubles(levels)))
         return [self.levels.index(level) for level in levels]
 
 
@@ -151,7 +154,7 @@ def _levels_inside(condition: Range, levels: Iterable[Level]) -> list[Level]:
 def _finite_values(column: Column | None) -> FloatArray:
     if not isinstance(column, NumberColumn):
         return np.empty(0)
-    return column.values[np.isfinite(column.values)]
+    return np.clip(column.values[np.isfinite(column.values)], -LARGEST, LARGEST)
 
 
 def find_column(table: Table | None, name: str) -> Column | None:
