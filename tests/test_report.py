@@ -15,6 +15,7 @@ from ruleglm import LinearTerm, RuleClassifierCV, RuleEnsemble, RuleRegressor, p
 from ruleglm.bins import LevelBins, NumberBins
 from ruleglm.explain import build_shapes, measure_terms
 from ruleglm.multinomial import Multinomial
+from ruleglm.refitting import Rows
 from ruleglm.report import Candidate, Subject, write_report
 from ruleglm.report.features import PageFeature, collect_features
 from ruleglm.report.page import _read_asset, embed_json
@@ -522,7 +523,17 @@ def test_several_classes(visit, tmp_path):
     bins = (NumberBins("x", (1.0, 3.0), 0b1111), LevelBins("c", ("a", "b"), 0b1111))
     candidate = Candidate(ensemble, measure_terms(ensemble, X), "by hand")
     subject = Subject((candidate,), bins, "RuleEnsemble", len(X), "colour")
-    page = visit(write_report(tmp_path / "report.html", subject))
+    labels = ["red", "green", "<b>", "red", "red", "green"]
+    rows = Rows.read(ensemble, X, labels, None, None, None)
+    page = visit(write_report(tmp_path / "report.html", subject, rows))
+    shares = ensemble.predict(X)
+    scores = page.evaluate("data.models[0].scores")
+    order = np.argsort(ensemble.classes)
+    loss = metrics.log_loss(labels, shares[:, order], labels=sorted(ensemble.classes))
+    assert scores["test_loss"] == pytest.approx(loss, rel=1e-5)
+    hits = np.array(ensemble.classes)[shares.argmax(axis=1)] == np.array(labels)
+    assert scores["test_accuracy"] == pytest.approx(hits.mean(), rel=1e-5)
+    assert page.evaluate("data.models[0].calibration.length") == 3
     seen = predictions(page, 0, encode_rows(page, X))
     np.testing.assert_allclose(seen, ensemble.predict(X), rtol=1e-12)
     shown = page.locator("#result output").evaluate_all("(all) => all.map((x) => +x.dataset.value)")

@@ -109,9 +109,7 @@ class Rows:
     ) -> "Rows":
         """Check and read rows as the model needs them."""
         table = ensemble.read(X)
-        target = encode_labels(y, ensemble.classes) if ensemble.classes else check_target(y)
-        check_length(target, table.n_rows)
-        ensemble.family.check_target(target)
+        target = read_target(ensemble, y, table.n_rows)
         weights = check_weights(sample_weight, table.n_rows)
         shift = check_offset(offset, exposure, ensemble.family, table.n_rows)
         if weights is None or weights.all():
@@ -225,8 +223,21 @@ def solve(engine: LocalEngine, ridge: float, members: BoolArray) -> FloatArray:
         ) from error
 
 
+def read_target(ensemble: RuleEnsemble, y: Any, n_rows: int) -> FloatArray:
+    """Return a target as the model's family wants it, or say what is wrong with it.
+
+    For more than two classes its shape is (n_rows, n_classes), with a 1 for the class of each row.
+    """
+    target = encode_labels(y, ensemble.classes) if ensemble.classes else check_target(y)
+    check_length(target, n_rows)
+    if ensemble.family.output_shape:
+        target = np.eye(len(ensemble.classes))[target.astype(np.int64)]
+    ensemble.family.check_target(target)
+    return target
+
+
 def encode_labels(y: Any, classes: tuple[Any, ...]) -> FloatArray:
-    """Return 1 for the labels of the second class and 0 for those of the first."""
+    """Return the place of each label among the classes: 0 for the first, 1 for the second."""
     labels = np.ravel(np.asarray(check_labels(y)))
     place = {label: float(code) for code, label in enumerate(classes)}
     unknown = [label for label in labels.tolist() if label not in place]

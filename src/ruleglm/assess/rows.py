@@ -8,8 +8,7 @@ import numpy as np
 from ruleglm.checks import check_offset, check_row_vector, check_weights
 from ruleglm.dtypes import FloatArray
 from ruleglm.families import Family
-from ruleglm.refitting import encode_labels
-from ruleglm.targets import check_length, check_target
+from ruleglm.refitting import read_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +46,7 @@ def read_rows(
     """
     eta = model._linear_predictor(X, offset, exposure)
     ensemble, n_rows = model.ensemble_, len(eta)
-    target = encode_labels(y, ensemble.classes) if ensemble.classes else check_target(y)
-    check_length(target, n_rows)
-    if ensemble.family.output_shape:
-        target = np.eye(len(ensemble.classes))[target.astype(np.int64)]
-    else:
-        ensemble.family.check_target(target)
+    target = read_target(ensemble, y, n_rows)
     weights = check_weights(sample_weight, n_rows)
     shift = check_offset(offset, exposure, ensemble.family, n_rows)
     exposed = 1.0 if exposure is None else exposure
