@@ -157,18 +157,20 @@ ADULT_RULES = (
 )
 
 
-def adult_ensemble(family="binomial", classes=(), scale=1.0):
+ADULT_LINES = (
+    LinearTerm("age", 20, 80.5, 45.25),
+    LinearTerm("select", 0.125, 90.0, 20.0),
+    LinearTerm(ODD, -math.inf, 1.5, 0.0),
+    LinearTerm("hours", 10, math.inf, 0.0),
+)
+
+
+def adult_ensemble(family="binomial", classes=(), scale=1.0, lines=ADULT_LINES):
     family = Multinomial(len(classes)) if family == "multinomial" else get_family(family)
     rules = tuple(parse_rule(text, {"grade": GRADES}) for text in ADULT_RULES)
-    lines = (
-        LinearTerm("age", 20, 80.5, 45.25),
-        LinearTerm("select", 0.125, 90.0, 20.0),
-        LinearTerm(ODD, -math.inf, 1.5, 0.0),
-        LinearTerm("hours", 10, math.inf, 0.0),
-    )
     rng = np.random.default_rng(3)
     shape = family.output_shape
-    sizes = np.array([0.02, 0.01, 0.5, 0.01]).reshape(-1, *[1] * len(shape))
+    sizes = np.array([0.02, 0.01, 0.5, 0.01])[: len(lines)].reshape(-1, *[1] * len(shape))
     return RuleEnsemble(
         intercept=scale * rng.standard_normal(shape),
         rules=rules,

@@ -14,10 +14,12 @@ from ruleglm.export.json_format import (
 )
 from ruleglm.export.onnx import to_onnx
 from ruleglm.export.python import to_python
+from ruleglm.export.scorecard import Scorecard, to_scorecard
 from ruleglm.export.sql import to_sql
 
 __all__ = [
     "ModelFormatError",
+    "Scorecard",
     "from_json",
     "load_model",
     "load_summary",
@@ -26,5 +28,6 @@ __all__ = [
     "to_json",
     "to_onnx",
     "to_python",
+    "to_scorecard",
     "to_sql",
 ]
