@@ -139,6 +139,24 @@ def test_with_lines_it_is_nearest_to_within_a_unit(ensemble, place):
     check(ensemble, row, found, wanted, exact=False)
 
 
+@given(ensembles(lines=True), ROWS)
+@settings(deadline=None, max_examples=25)
+def test_with_lines_over_real_numbers_no_point_of_a_grid_is_nearer(ensemble, place):
+    row = {**GRID.iloc[place].to_dict(), "a": GRID["a"][place] + 0.3}
+    others = ["b", "sex", "size"]
+    fine = pd.DataFrame({"a": np.arange(-0.5, 6, 0.02), **{name: row[name] for name in others}})
+    facts = {"a": ColumnFacts(0.5), "b": ColumnFacts(0.5)}
+    found = nearest_change(ensemble, row, fixed=others, max_features=1, facts=facts)
+    above = ensemble.decision_function(pd.DataFrame([row]))[0] > 0
+    flipped = (ensemble.decision_function(fine) > 0) != above
+    if flipped.any():
+        nearest = (np.abs(fine["a"] - row["a"])[flipped] / 0.5).min()
+        assert found.distance <= nearest + 0.0101
+    if found is not None:
+        changed = pd.DataFrame([{**row, **found.values}])
+        assert (ensemble.decision_function(changed)[0] > 0) != above
+
+
 @given(ensembles(n_classes=3), ROWS, st.sampled_from([None, "x", "z"]))
 @settings(deadline=None, max_examples=40)
 def test_of_several_classes_any_other_or_a_given_one_is_reached(ensemble, place, target):

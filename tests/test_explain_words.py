@@ -76,6 +76,17 @@ def test_a_fitted_model_knows_its_base_rate_and_certificate():
     assert f"was {np.average(numbers, weights=weights):.4g}." in " ".join(model.summary().split())
 
 
+def test_a_refitted_model_tells_of_its_new_rows():
+    table = mixed_frame(300)
+    y = target_of("gaussian", table)
+    model = RuleRegressor(lambda_0=0.1).fit(table, y)
+    again = model.refit(table[:100], y[:100] + 5)
+    assert f"The mean of 100 training rows was {y[:100].mean() + 5:.4g}." in " ".join(
+        again.summary().split()
+    )
+    assert "The mean of 300" in model.summary()
+
+
 def test_names_with_line_breaks_stay_on_a_line():
     table = mixed_frame(300)
     model = RuleRegressor(lambda_0=0.05).fit(table, target_of("gaussian", table))

@@ -310,9 +310,9 @@ class RuleEnsemble:
         return dict(zip(names, coefficients.T, strict=True))
 
     def __str__(self) -> str:
-        counts = [_count(len(self.rules), "rule")]
+        counts = [count(len(self.rules), "rule")]
         if self.linear_terms:
-            counts.append(_count(len(self.linear_terms), "linear term"))
+            counts.append(count(len(self.linear_terms), "linear term"))
         title = (
             f"{self.family.name} model with {self.family.link} link: {' and '.join(counts)}, "
             f"complexity {self.complexity:.4g}"
@@ -426,5 +426,6 @@ def _align(texts: list[str]) -> list[str]:
     return [text.rjust(width) for text in texts]
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Write a number of things."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

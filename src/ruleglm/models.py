@@ -282,6 +282,8 @@ class RuleModel(
         edited.certified_ = False
         edited.certificate_ = "edited and refitted, of which nothing is proved"
         edited.n_iter_, edited._trace = 0, ()
+        edited._n_rows = rows.table.n_rows
+        edited._target_mean = np.average(rows.y, axis=0, weights=rows.weights)
         return edited
 
     def _fit_coefficients(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ruleglm.conditions import quote_name
 from ruleglm.dtypes import FloatArray
+from ruleglm.ensemble import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,11 +38,6 @@ def write_label(text: Any, longest: int = LONGEST) -> str:
         half = (longest - 3) // 2
         words = f"{words[:half]}...{words[-half:]}"
     return words.replace("$", r"\$")
-
-
-def count(number: int, noun: str) -> str:
-    """Write a number of things."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def make_axes(ax: Any, width: float = 6.4, height: float = 4.8) -> Any:

@@ -2,6 +2,8 @@
 
 The importance of a rule is ``|coefficient| * sd``, the standard deviation of what it adds to the
 linear predictor; a line has the same. A rule's importance is shared equally among its features.
+With more than two classes, ``|coefficient|`` is the Euclidean norm over the classes, of the
+differences from their mean.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ import numpy as np
 
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
-from ruleglm.explain.rows import TermSpread, find_class, overall
+from ruleglm.explain.rows import TermSpread, effect_sizes, find_class
 from ruleglm.frames import Level
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def term_importances(
     spread : TermSpread
         Of any rows: `measure_terms`.
     class_ : label, optional
-        For this class only; otherwise the mean over the classes.
+        For the score of this class only; otherwise that of all classes together.
 
     Returns
     -------
@@ -37,7 +39,7 @@ def term_importances(
     coefficients = ensemble.all_coefficients()[1:]
     if class_ is not None:
         coefficients = coefficients[:, find_class(ensemble, class_)]
-    return overall(coefficients) * spread.sds
+    return effect_sizes(coefficients) * spread.sds
 
 
 def rule_importances(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.importance import term_importances
-from ruleglm.explain.rows import TermSpread, find_class, measure_terms, row_shares
+from ruleglm.explain.rows import TermSpread, find_class, less_mean, measure_terms, row_shares
 from ruleglm.frames import Level, Table
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def measure_interactions(
     To the columns of `pair_importances` come ``strength``, the standard deviation over the rows of
     what the pair does beyond its features one by one, in units of the linear predictor, and ``h``,
     its share in the standard deviation of the pair's whole partial dependence: 0 is none, 1 all.
-    Of several classes the root of the mean square over the classes.
+    Over several classes, their squares are added up after taking off the mean of the classes.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class PartialDependence:
         return sums
 
     def deviation(self, values: FloatArray, place: int | None = None) -> float:
-        """Return the standard deviation over the rows; of several classes the quadratic mean."""
-        values = values if place is None else values[:, place]
+        """Return the standard deviation over the rows, of one class or of all together."""
+        values = less_mean(values) if place is None else values[:, place]
         squares = self._weights @ (values - self._weights @ values) ** 2
-        return float(np.sqrt(np.mean(squares)))
+        return float(np.sqrt(np.sum(squares)))

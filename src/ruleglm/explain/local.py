@@ -8,7 +8,7 @@ import numpy as np
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.explain.importance import term_features
-from ruleglm.explain.rows import find_class, overall, read_row
+from ruleglm.explain.rows import effect_sizes, find_class, read_row
 from ruleglm.frames import Level, NumberColumn, Table
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _frame(
 
 
 def _neg(seen: FloatArray, k: int) -> float:
-    return -float(overall(seen[k : k + 1])[0])
+    return -float(effect_sizes(seen[k : k + 1])[0])
 
 
 def read_value(table: Table, name: str, row: int = 0) -> Level | None:

@@ -50,7 +50,7 @@ class ExplainMethods:
             Rows over which the terms vary; by default those of the fit.
         sample_weight : array-like of shape (n,), optional
         class_ : label, optional
-            For one class of several; by default the mean over classes.
+            For one class of several; by default for all of them together.
         """
         return feature_importances(self._explained(), self._spread(X, sample_weight), class_)
 

@@ -110,7 +110,7 @@ def recall_terms(
         As the fit left them. A line's mean is its fill, by construction.
     """
     n_lines = len(ensemble.linear_terms)
-    slopes = overall(ensemble.linear_coefficients)
+    slopes = effect_sizes(ensemble.linear_coefficients)
     sds = np.divide(importances[:n_lines], slopes, out=np.zeros(n_lines), where=slopes > 0)
     fills = [term.fill for term in ensemble.linear_terms]
     return TermSpread(
@@ -124,10 +124,20 @@ def rule_sd(support: Any) -> Any:
     return np.sqrt(np.maximum(support * (1.0 - support), 0.0))
 
 
-def overall(coefficients: FloatArray) -> FloatArray:
-    """Return the size of coefficients; of those of several classes the mean size."""
-    sizes = np.abs(coefficients)
-    return sizes if sizes.ndim == 1 else np.asarray(sizes.mean(axis=-1))
+def effect_sizes(coefficients: FloatArray) -> FloatArray:
+    """Return the size of each term's effect: its coefficient's, or that of its classes together.
+
+    The latter is the Euclidean norm of their differences from the mean, because adding a number to
+    all classes changes no probability.
+    """
+    if coefficients.ndim == 1:
+        return np.abs(coefficients)
+    return np.asarray(np.linalg.norm(less_mean(coefficients), axis=-1))
+
+
+def less_mean(values: FloatArray) -> FloatArray:
+    """Return what classes have beyond their mean; one linear predictor stays as it is."""
+    return values if values.ndim == 1 else values - values.mean(axis=-1, keepdims=True)
 
 
 def row_shares(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:

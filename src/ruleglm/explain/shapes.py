@@ -18,6 +18,7 @@ from ruleglm.columns import conform
 from ruleglm.conditions import Condition, Levels, Missing, Range, exact_doubles, level_numbers
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
+from ruleglm.explain.importance import term_features
 from ruleglm.explain.rows import TermSpread, find_class, row_shares
 from ruleglm.frames import Column, Level, LevelColumn, NumberColumn, Table
 from ruleglm.rules import LinearTerm, Rule
@@ -314,8 +315,7 @@ def mean_shapes(shapes: Shapes, spread: TermSpread) -> dict[str, Any]:
     if shapes.class_ is not None:
         coefficients = coefficients[:, find_class(ensemble, shapes.class_)]
     means = {name: np.zeros(coefficients.shape[1:]) for name in shapes.shapes}
-    lines = [(term.feature,) for term in ensemble.linear_terms]
-    features = lines + [rule.features for rule in ensemble.rules]
+    features = term_features(ensemble)
     for names, coefficient, mean in zip(features, coefficients, spread.means, strict=True):
         if len(names) == 1:
             means[names[0]] = means[names[0]] + coefficient * mean

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ruleglm.conditions import Missing, quote_name
-from ruleglm.ensemble import RuleEnsemble
+from ruleglm.ensemble import RuleEnsemble, count
 from ruleglm.explain.importance import term_features, term_importances
 from ruleglm.explain.rows import TermSpread
 
@@ -104,8 +104,8 @@ def _say_base(rows: Training, classes: list[str]) -> str:
 def _say_size(ensemble: RuleEnsemble) -> str:
     rules, lines = len(ensemble.rules), len(ensemble.linear_terms)
     used = {name for features in term_features(ensemble) for name in features}
-    parts = [_count(rules, "rule")] + ([_count(lines, "straight line")] if lines else [])
-    columns = f"{len(used)} of {_count(len(ensemble.names), 'column')}"
+    parts = [count(rules, "rule")] + ([count(lines, "straight line")] if lines else [])
+    columns = f"{len(used)} of {count(len(ensemble.names), 'column')}"
     return (
         f"It has {' and '.join(parts)} and reads {columns}; complexity {ensemble.complexity:.4g}."
     )
@@ -199,7 +199,7 @@ def _say_missing(ensemble: RuleEnsemble) -> str:
     if names:
         listed = _list([one_line(quote_name(name)) for name in names])
         verb = "asks" if len(asked) == 1 else "ask"
-        said += f" {_count(len(asked), 'rule')} {verb} whether {listed} is missing."
+        said += f" {count(len(asked), 'rule')} {verb} whether {listed} is missing."
     if ensemble.linear_terms:
         lines = [f"{one_line(t.text())} as {t.fill:.4g}" for t in ensemble.linear_terms]
         said += f" In the lines a missing value counts as the mean: {_list(lines)}."
@@ -217,10 +217,6 @@ def one_line(text: Any) -> str:
 def _list(words: list[str], most: int = 6) -> str:
     shown = words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} others"]
     return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _number(value: float) -> str:
