@@ -15,6 +15,7 @@ import ruleglm
 from ruleglm import RuleClassifier, RuleRegressorCV, load_model
 from ruleglm.cli.options import FamilyName
 from ruleglm.families import FAMILIES
+from ruleglm.solvers.pursuit import Walk
 from tests.cli_cases import SMALL, people, run, run_json
 
 OTHERS = ("--drop", "amount", "--drop", "claims", "--drop", "weight", "--drop", "years")
@@ -139,6 +140,16 @@ def test_price_gives_a_proof(folder):
     words = ("-t", "income", *OTHERS, "--lambda-0", "0.05", "--max-degree", "1")
     result = run("fit", folder / "people.csv", *words)
     assert "among all rules of degree 1 over these bins" in result.stdout.replace("\n", " ")
+
+
+def test_rules_can_be_given_and_forbidden(folder):
+    words = ("-t", "income", *OTHERS, *SMALL, "--include", "age > 33", "--exclude", "code")
+    document = run_json("fit", folder / "people.csv", *words)
+    texts = [rule["text"] for rule in document["rules"]]
+    assert "age > 33" in texts
+    assert not any("code" in text for text in texts)
+    words = ("-t", "income", *OTHERS, *SMALL, "--include", "age >> 33")
+    assert "age >> 33" in run("fit", folder / "people.csv", *words, code=1).stderr
 
 
 def test_same_fit_writes_the_same_file(folder, tmp_path):
@@ -357,6 +368,19 @@ def test_python_predicts_what_predict_does(folder):
     np.testing.assert_allclose(found, expected["predictions"]["prediction"], rtol=1e-9)
 
 
+def test_onnx_predicts_what_predict_does(folder, tmp_path):
+    runtime, _ = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
+    graph = tmp_path / "model.onnx"
+    assert run("export", folder / "amount.json", "--to", "onnx", code=2).stdout == ""
+    run("export", folder / "amount.json", "--to", "onnx", "--out", graph)
+    session, rows = runtime.InferenceSession(graph), read("new.csv", folder)
+    given = {one.name: rows[[one.name]].to_numpy() for one in session.get_inputs()}
+    doubles = {name: v.astype(float) for name, v in given.items() if v.dtype.kind in "if"}
+    (mean,) = session.run(["mean"], {**given, **doubles})
+    expected = run_json("predict", folder / "amount.json", folder / "new.csv")["predictions"]
+    np.testing.assert_allclose(mean[:, 0], expected["prediction"], rtol=1e-9)
+
+
 def test_json_is_the_model_alone(folder, tmp_path):
     run("export", folder / "amount.json", "--to", "json", "--out", tmp_path / "bare.json")
     assert load_model(tmp_path / "bare.json") == load_model(folder / "amount.json")
@@ -495,6 +519,23 @@ def test_interrupt_ends_with_130(folder, monkeypatch, tmp_path):
     result = run("fit", folder / "people.csv", *words, code=130)
     assert "interrupted; nothing was written" in result.stderr
     assert not out.exists()
+
+
+def test_interrupted_pursuit_keeps_the_best_model(folder, monkeypatch, tmp_path):
+    grow, calls = Walk.grow, []
+
+    def interrupted(walk, limits):
+        calls.append(walk)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return grow(walk, limits)
+
+    monkeypatch.setattr(Walk, "grow", interrupted)
+    out = tmp_path / "model.json"
+    words = ("-t", "income", *OTHERS, *SMALL, "--out", out)
+    result = run("fit", folder / "people.csv", *words, code=130)
+    assert "warning: The fit was interrupted; this is the best model so far" in result.stderr
+    assert len(load_model(out).rules) == 2
 
 
 def ruleglm_process(*words, **more):

@@ -1,6 +1,5 @@
 """``ruleglm export``: a saved model in another language."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,8 +9,7 @@ from ruleglm.cli import options as opt
 from ruleglm.cli.files import STDOUT, check_outputs, write_file
 from ruleglm.cli.models import open_model
 from ruleglm.cli.shell import command, remark
-from ruleglm.ensemble import RuleEnsemble
-from ruleglm.export import to_json, to_python, to_sql
+from ruleglm.export import to_json, to_onnx, to_python, to_sql
 
 
 class ExportName(StrEnum):
@@ -19,13 +17,8 @@ class ExportName(StrEnum):
 
     sql = "sql"
     python = "python"
+    onnx = "onnx"
     json = "json"
-
-
-WRITERS: dict[ExportName, Callable[[RuleEnsemble], str]] = {
-    ExportName.python: to_python,
-    ExportName.json: to_json,
-}
 
 
 @command
@@ -46,21 +39,26 @@ def export(
     out: opt.ExportOut = STDOUT,
     force: opt.Force = False,
 ) -> None:
-    """Write a saved model as SQL, Python or JSON, to standard output unless --out names a file.
+    """Write a saved model as SQL, Python, ONNX or JSON, to standard output unless --out is given.
 
     Example: ruleglm export model.json --to sql --table loans --key id --out score.sql
     """
+    if to == ExportName.onnx and out == STDOUT:
+        raise typer.BadParameter("An ONNX graph is no text; name a file: --out model.onnx.")
     check_outputs([out], force)
     saved = open_model(model)
     columns = saved.fit.get("columns", {})
     if "exposure" in columns:
         remark(f"predictions are per unit of {columns['exposure']!r}: multiply them by it")
+    offset = columns.get("offset")
+    content: str | bytes
     if to == ExportName.sql:
         parts = table.split(".") if "." in table else table
-        offset = columns.get("offset")
-        text = to_sql(saved.ensemble, parts, dialect, keys=key or [], offset=offset)
+        content = to_sql(saved.ensemble, parts, dialect, keys=key or [], offset=offset) + "\n"
+    elif to == ExportName.onnx:
+        content = to_onnx(saved.ensemble, offset=offset).SerializeToString()
     else:
-        text = WRITERS[to](saved.ensemble)
-        if "offset" in columns:
-            remark(f"add {columns['offset']!r} to the linear predictor yourself", "warning")
-    write_file(text if text.endswith("\n") else text + "\n", out)
+        content = (to_python if to == ExportName.python else to_json)(saved.ensemble) + "\n"
+        if offset is not None:
+            remark(f"add {offset!r} to the linear predictor yourself", "warning")
+    write_file(content, out)

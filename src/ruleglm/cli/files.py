@@ -55,8 +55,10 @@ def write_file(content: str | bytes, path: Path) -> None:
     Whoever reads the file sees the old one or the whole new one. What is no plain file (a pipe,
     /dev/null) is written to as it is.
     """
-    if path == STDOUT:
-        sys.stdout.write(content if isinstance(content, str) else content.decode("utf-8"))
+    if path == STDOUT and isinstance(content, str):
+        sys.stdout.write(content)
+    elif path == STDOUT:
+        sys.stdout.buffer.write(content)  # type: ignore[arg-type]
     elif path.exists() and not path.is_file():
         path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     else:

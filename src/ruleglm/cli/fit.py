@@ -14,7 +14,7 @@ from ruleglm.cli.guess import Guess
 from ruleglm.cli.models import SavedModel, open_model
 from ruleglm.cli.reporting import report_fit
 from ruleglm.cli.roles import Roles, Rows
-from ruleglm.cli.shell import InterruptedWorkError, Screen, command
+from ruleglm.cli.shell import INTERRUPTED, Screen, command
 from ruleglm.cli.training import (
     FitOptions,
     Fitted,
@@ -52,6 +52,8 @@ def fit(
     max_rules: opt.MaxRules = None,
     max_degree: opt.MaxDegree = None,
     lines: opt.Lines = True,
+    include: opt.Include = None,
+    exclude: opt.Exclude = None,
     select: opt.Select = None,
     cv: opt.Folds = 5,
     time_limit: opt.TimeLimit = None,
@@ -80,6 +82,8 @@ def fit(
         select=select,
         cv=cv,
         categorical=tuple(categorical or ()),
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
         time_limit=time_limit,
         jobs=jobs,
         seed=seed,
@@ -105,7 +109,7 @@ def fit(
     screen.show(f"Wrote {', '.join(written)}." if written else NOT_KEPT)
     screen.finish(model.document())
     if fitted.interrupted:
-        raise InterruptedWorkError("interrupted: this is the best model so far")
+        raise typer.Exit(INTERRUPTED)
 
 
 @command

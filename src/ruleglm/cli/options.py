@@ -182,6 +182,22 @@ Lines = Annotated[
     bool,
     typer.Option("--lines/--no-lines", help="Straight lines too.", rich_help_panel=MODEL),
 ]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="Rule that is in the model, e.g. \"age > 50 and sex = 'F'\"; may be repeated.",
+        rich_help_panel=MODEL,
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE",
+        help="Rule, or column, that must not be learned; may be repeated.",
+        rich_help_panel=MODEL,
+    ),
+]
 Select = Annotated[
     SelectName | None,
     typer.Option(

@@ -26,10 +26,6 @@ TRACEBACK = "RULEGLM_TRACEBACK"
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
-class InterruptedWorkError(Exception):
-    """Work that was cut short, after something of use was kept."""
-
-
 class Screen:
     """Where a command writes: results to standard output, remarks to standard error.
 
@@ -63,10 +59,13 @@ class Screen:
 
 
 def remark(text: str, kind: str = "") -> None:
-    """Say something on standard error, on one line unless a terminal is narrower."""
+    """Say something on standard error, on one line unless a terminal is narrower.
+
+    Errors keep their lines, of which one may point at a place in another.
+    """
     styles = {"error": "bold red", "warning": "yellow"}
     console = Console(stderr=True, highlight=False, markup=False)
-    line = Text(" ".join(text.split()))
+    line = Text(text if kind == "error" else " ".join(text.split()))
     if kind:
         line = Text.assemble((f"{kind}: ", styles[kind]), line)
     console.print(line, soft_wrap=not console.is_terminal)
@@ -93,9 +92,6 @@ def command(function: Command) -> Command:
                 function(*args, **kwargs)
         except KeyboardInterrupt:
             remark("interrupted; nothing was written", "error")
-            raise typer.Exit(INTERRUPTED) from None
-        except InterruptedWorkError as error:
-            remark(str(error), "warning")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # whoever read our output has enough
             sys.stderr.close()

@@ -33,6 +33,8 @@ class FitOptions:
     select: str | None = None
     cv: int = 5
     categorical: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     time_limit: float | None = None
     jobs: int = 1
     seed: int = 0
@@ -42,6 +44,9 @@ class FitOptions:
         """Whether a model is chosen by cross-validation."""
         return self.cv > 0 and self.lambda_0 is None
 
+
+BLANK: tuple[Any, ...] = (None, ())
+"""Values of options that are not given."""
 
 MAX_COMPLEXITY = 30.0
 """Of a model, by default: as much as a person reads."""
@@ -165,6 +170,8 @@ def make_estimator(guess: Guess, options: FitOptions, verbose: bool) -> Any:
         "max_degree": "auto" if options.max_degree is None else options.max_degree,
         "linear_terms": options.lines,
         "categorical": list(options.categorical) or None,
+        "include": list(options.include) or None,
+        "exclude": list(options.exclude) or None,
         "time_limit": options.time_limit,
         "n_jobs": options.jobs,
     }
@@ -206,7 +213,7 @@ def describe_fit(
         "columns": roles.named(),
         "family": fitted.guess.family,
         "rows": len(fitted.rows),
-        "options": {name: value for name, value in asdict(options).items() if value is not None},
+        "options": {name: given for name, given in asdict(options).items() if given not in BLANK},
         "path": fitted.path(),
         "test_rows": None if test is None else len(test),
         "test_scores": None if test is None else score_rows(ensemble, test),

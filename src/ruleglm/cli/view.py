@@ -62,7 +62,7 @@ def model_table(model: SavedModel, width: int) -> Text:
         columns["coefficient"] = align_numbers(coefficients, "+")
     supports, importances = model.numbers("supports"), model.numbers("importances")
     if supports is not None:
-        columns["rows"] = [f"{support:.0%}" for support in supports]
+        columns["rows"] = [share_text(support) for support in supports]
     if importances is not None:
         columns["importance"] = align_numbers(importances)
     lines = []
@@ -159,6 +159,11 @@ def align_numbers(numbers: FloatArray, sign: str = "") -> list[str]:
         else f"{number:{sign}.3g}"
         for number in numbers
     ]
+
+
+def share_text(share: float) -> str:
+    """Write a share of the rows; a small one is not none."""
+    return "<1%" if 0.0 < share < 0.005 else f"{share:.0%}"
 
 
 def signed(number: float) -> str:

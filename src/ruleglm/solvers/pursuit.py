@@ -6,10 +6,12 @@ longer pays is deleted. Nothing depends on where the path is to end, so that a s
 beginning of a longer one.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray
@@ -126,6 +128,11 @@ def run_pursuit(
     except KeyboardInterrupt:
         if not keep_on_interrupt:
             raise
+        warnings.warn(
+            "The fit was interrupted; this is the best model so far",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return [model for model in efficient(seen) if model.complexity <= max_complexity + 1e-9]
 
 
