@@ -14,6 +14,7 @@ import pytest
 import ruleglm
 from ruleglm import RuleClassifier, RuleRegressorCV, load_model
 from ruleglm.cli.options import FamilyName
+from ruleglm.export import to_scorecard
 from ruleglm.families import FAMILIES
 from ruleglm.solvers.pursuit import Walk
 from tests.cli_cases import SMALL, people, run, run_json
@@ -379,6 +380,18 @@ def test_onnx_predicts_what_predict_does(folder, tmp_path):
     (mean,) = session.run(["mean"], {**given, **doubles})
     expected = run_json("predict", folder / "amount.json", folder / "new.csv")["predictions"]
     np.testing.assert_allclose(mean[:, 0], expected["prediction"], rtol=1e-9)
+
+
+def test_scorecard_in_three_formats(folder, tmp_path):
+    words = ("export", folder / "income.json", "--to", "scorecard", "--max-points", "7")
+    card = to_scorecard(load_model(folder / "income.json"), max_points=7)
+    assert run(*words).stdout == f"{card}\n"
+    for name, text in (("card.md", card.to_markdown()), ("card.html", card.to_html())):
+        run(*words, "--out", tmp_path / name)
+        assert (tmp_path / name).read_text() == f"{text}\n"
+    compared = run(*words, "--data", folder / "new.csv").stdout
+    assert "with points" in compared
+    assert max(map(len, compared.splitlines())) <= 80
 
 
 def test_json_is_the_model_alone(folder, tmp_path):
