@@ -18,7 +18,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
 from ruleglm.engines import LocalEngine
 from ruleglm.engines.base import histogram_starts
-from ruleglm.engines.local import evaluate
+from ruleglm.engines.packed import evaluate
 from ruleglm.families import get_family
 
 N_FEATURES = 10

@@ -9,7 +9,7 @@ import pytest
 import ruleglm
 
 LAYERS = [  # low to high; modules of one line do not know each other either
-    ["dtypes", "parallel"],
+    ["dtypes", "parallel", "progress"],
     ["kernels"],
     ["columns"],
     ["frames"],

@@ -97,7 +97,7 @@ def at_penalties(grid, frame, seen):
     again = clone(grid)
     raw = again._check_rows(frame, NUMBERS, None, None)
     plan = again._plan(frame, raw, None)
-    score_fold(plan, plan.splits[0], [grid.path_.models], grid.path_.units, Limits(), lambda: None)
+    score_fold(plan, plan.splits[0], [grid.path_.models], grid.path_.units, Limits())
     assert seen
 
 

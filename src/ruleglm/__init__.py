@@ -7,12 +7,14 @@ from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
 from ruleglm.export import load_model, save_model
 from ruleglm.parser import RuleSyntaxError, parse_rule
 from ruleglm.path import TradeoffPath
+from ruleglm.progress import FitProgress
 from ruleglm.refitting import refit
 from ruleglm.rules import LinearTerm, Rule
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FitProgress",
     "LinearTerm",
     "Rule",
     "RuleClassifier",

@@ -6,6 +6,8 @@ codes, an engine holds them, column generation or a pursuit finds the rules, and
 """
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from ruleglm.adaptive import prepare_auto
+from ruleglm.ensemble import RuleEnsemble
 from ruleglm.fitting import DEFAULT_RIDGE, PathModel, fit_model
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
@@ -27,7 +30,8 @@ from ruleglm.models import (
 )
 from ruleglm.parallel import one_blas_thread
 from ruleglm.pricing import Limits, Penalty
-from ruleglm.training import FitSettings, TrainingRows
+from ruleglm.progress import Advance, FitProgress, Monitor, progress
+from ruleglm.training import FitSettings, TrainingRows, Units
 
 LAMBDA_RATIO = 0.2
 """Default ``lambda_1 / lambda_0``: the weight of a condition in the paper's complexity."""
@@ -62,6 +66,15 @@ PARAMETERS = f"""
     ridge : float, default=10.0
         For "l0": coefficients are shrunk as by this many rows without an effect, each.
     {SHARED.strip()}
+    warm_start : bool, default=False
+        Whether a second ``fit`` starts from the rules and coefficients of the first, as far as the
+        new bins have their thresholds. For "l1" the optimum is the same, and found in fewer
+        rounds; for "l0" the pursuit goes on from there.
+    verbose : int, default=0
+        1 shows progress on standard error.
+    callback : callable, default=None
+        Called with a `FitProgress` after each round; if it returns True, the fit ends with the
+        best model so far.
     time_limit : float, default=None
         Seconds after which the search ends with the best model so far and a warning.
     n_jobs : int, default=None
@@ -80,6 +93,7 @@ class _PlainModel(RuleModel):
         "max_rules": [Interval(Integral, 0, None, closed="left"), None],
         "price": [Interval(Real, 0, None, closed="neither"), None],
         "ridge": [Interval(Real, 0, None, closed="neither")],
+        "warm_start": ["boolean"],
     }
 
     def _settings(self) -> FitSettings:
@@ -108,12 +122,31 @@ class _PlainModel(RuleModel):
         self._validate_params()
         limits = Limits.after(self.time_limit)
         variant = self.ridge if self.penalty == "l0" else 1.0 - self.debias
-        with one_blas_thread():
+        with one_blas_thread(), progress(bool(self.verbose)) as begin:
             rows = self._prepare(limits, *given)
-            model = fit_model(rows, self._settings(), float(variant), limits)
+            watched = replace(limits, monitor=Monitor("fit", self.callback, self._watch(begin)))
+            previous = self._previous(rows.units) if self.warm_start else None
+            model = fit_model(rows, self._settings(), float(variant), watched, previous)
         self._hold(model, 0, rows.units)
         warn_of_ending(model, limits)
         return self
+
+    def _watch(
+        self, begin: Callable[[str, float | None], Advance]
+    ) -> Callable[[FitProgress], None]:
+        """Return what shows the progress of the fit."""
+        if self.penalty == "l1":
+            advance = begin("rounds", None)
+            return lambda told: advance(note=f"{told.number}: {told.note()}")
+        advance = begin("complexity", self._settings().max_complexity)
+        return lambda told: advance(to=told.complexity, note=told.note())
+
+    def _previous(self, units: Units) -> RuleEnsemble | None:
+        """Return the model of an earlier fit, if it is of the same kind of target."""
+        before: RuleEnsemble | None = getattr(self, "ensemble_", None)
+        if before is None or (before.family, before.classes) != (units.family, units.classes):
+            return None
+        return before
 
 
 class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
@@ -162,6 +195,9 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         debias: bool | float = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -186,6 +222,9 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
         self.time_limit = time_limit
         self.n_jobs = n_jobs
 
@@ -253,6 +292,9 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         debias: bool | float = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -279,6 +321,9 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
         self.time_limit = time_limit
         self.n_jobs = n_jobs
 

@@ -1,22 +1,13 @@
 """Estimators that fit a whole path of models and choose one by cross-validation."""
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
-)
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -38,7 +29,16 @@ from ruleglm.models import (
 from ruleglm.parallel import one_blas_thread
 from ruleglm.pricing import Limits, Penalty
 from ruleglm.report import Subject
-from ruleglm.selection import HeldOutScore, Plan, Split, choose, keep_counted, validate_path
+from ruleglm.selection import (
+    HeldOutScore,
+    Plan,
+    Split,
+    choose,
+    keep_counted,
+    split_rows,
+    validate_path,
+    warn_of_ending,
+)
 from ruleglm.training import RawRows, Units
 
 HANDED_ON = (
@@ -84,6 +84,10 @@ PARAMETERS = f"""
         Shuffles the rows for the folds; None gives new folds at every fit.
     verbose : int, default=0
         1 shows progress on standard error.
+    callback : callable, default=None
+        Called with a `FitProgress` after each model of the path and of the folds' paths. If it
+        returns True, the path (``stage == "path"``) ends there, or the comparison (``"folds"``)
+        with the folds that are complete.
     time_limit : float, default=None
         Seconds after which the paths end where they are, with a warning.
     n_jobs : int, default=None
@@ -120,7 +124,6 @@ class _ChosenModel(RuleModel):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "select": [StrOptions({"min", "1se"}), dict],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def _fit(
@@ -140,7 +143,7 @@ class _ChosenModel(RuleModel):
         plan = self._plan(X, raw, groups)
         announce_compilation(KERNELS)
         with one_blas_thread():
-            path, ended = validate_path(plan, limits, bool(self.verbose))
+            path, ended = validate_path(plan, limits, bool(self.verbose), self.callback)
         self.best_index_ = choose(path, self.select)
         self.path_ = replace(path, chosen=self.best_index_)
         place = int(path.best_variants()[self.best_index_])
@@ -149,14 +152,7 @@ class _ChosenModel(RuleModel):
         self._hold(model, place, path.units)
         if self.penalty == "l1":
             self.certificate_ += f", at lambda_0={self.strength_:.4g}, one of {len(path)} on a path"
-        if ended:
-            warnings.warn(
-                "The time limit was reached, so that the path is shorter than it could be; raise "
-                "`time_limit`, or make the search shorter: a smaller `max_degree`, "
-                "`max_complexity` or `cv`, a larger `n_jobs`",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_of_ending(path, ended)
         return self
 
     def _check_select(self) -> None:
@@ -188,19 +184,7 @@ class _ChosenModel(RuleModel):
     def _split(self, X: Any, raw: RawRows, groups: Any) -> list[Split]:
         """Return the folds; those of a number are shuffled."""
         folds = 5 if self.cv is None else self.cv
-        if isinstance(folds, Integral):
-            kinds = (
-                (StratifiedKFold, StratifiedGroupKFold)
-                if is_classifier(self)
-                else (KFold, GroupKFold)
-            )
-            kind = kinds[groups is not None]
-            folds = kind(int(folds), shuffle=True, random_state=self.random_state)
-        splitter = check_cv(folds)
-        return [
-            (np.asarray(train), np.asarray(valid))
-            for train, valid in splitter.split(X, raw.y, groups)
-        ]
+        return split_rows(folds, X, raw.y, groups, is_classifier(self), self.random_state)
 
     def _build_score(self, X: Any, raw: RawRows) -> HeldOutScore:
         """Return what asks the scorer, with a plain estimator that holds a fold's model."""
@@ -347,6 +331,7 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         max_rounds: int = 1000,
         random_state: Any = 0,
         verbose: int = 0,
+        callback: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -372,6 +357,7 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         self.max_rounds = max_rounds
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.time_limit = time_limit
         self.n_jobs = n_jobs
 
@@ -450,6 +436,7 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         max_rounds: int = 1000,
         random_state: Any = 0,
         verbose: int = 0,
+        callback: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -477,6 +464,7 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         self.max_rounds = max_rounds
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.time_limit = time_limit
         self.n_jobs = n_jobs
 

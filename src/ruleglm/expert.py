@@ -16,7 +16,7 @@ from ruleglm.bins import FeatureBins
 from ruleglm.conditions import Levels, Range, format_level, quote_name
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray
 from ruleglm.engines.base import Engine
-from ruleglm.engines.local import evaluate, unpack_column
+from ruleglm.engines.packed import evaluate, unpack_column
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.frames import Column, Level, LevelColumn, NumberColumn, Table, TableScan
 from ruleglm.parser import Mention, RuleSyntaxError, read_rule

@@ -13,17 +13,14 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.engines import LocalEngine
-from ruleglm.ensemble import DEGREE_WEIGHT
+from ruleglm.ensemble import DEGREE_WEIGHT, RuleEnsemble
 from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans, ExcludingPricer
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
-from ruleglm.solvers.columns import column_penalties, fit_free
+from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size
 from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
 from ruleglm.training import FitSettings, TrainingRows
-
-KEEP_ABOVE = 1e-5
-"""Smaller coefficients of the scaled problem are no part of the model (paper, section 3.2)."""
 
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the penalised coefficients beside the refitted ones (the relaxed lasso)."""
@@ -138,6 +135,7 @@ def walk_penalties(
     penalties: Sequence[Penalty] | int,
     blends: Sequence[float],
     limits: Limits,
+    previous: RuleEnsemble | None = None,
 ) -> Iterator[PathModel]:
     """Yield the model of each penalty, each solved from the one before.
 
@@ -150,27 +148,27 @@ def walk_penalties(
         larger than ``max_complexity``.
     blends : sequence of float, shares of the penalised coefficients in the variants
     limits : Limits, at which the path ends; the first model is yielded in any case
+    previous : RuleEnsemble, optional, a model to start from
     """
     engine, refitter = rows.build_engine(settings.n_threads), Refitter(rows, settings.n_threads)
     free = rows.wishes.enter(engine)
     features = rows.wishes.features
     pricer = build_pricer(settings.pricing, features, settings.max_degree, settings.pricing_options)
-    bans = Bans(ConditionTable(features), rows.wishes.banned)
+    table = ConditionTable(features)
+    bans = Bans(table, rows.wishes.banned)
     if bans:
         pricer = ExcludingPricer(pricer, bans, settings.max_degree)
     largest = np.inf
     if isinstance(penalties, int):
         largest = np.inf if settings.max_complexity is None else settings.max_complexity
-        penalties = choose_grid(
-            engine, pricer, ConditionTable(features), settings, penalties, limits, free
-        )
-    coef = None
+        penalties = choose_grid(engine, pricer, table, settings, penalties, limits, free)
+    coef = None if previous is None else resume(engine, rows, bans, settings, previous)
     for number, penalty in enumerate(penalties):
         solution = run_column_generation(
             engine,
             pricer,
             penalty,
-            limits,
+            limits.unwatched() if settings.path else limits,
             tol=settings.tol,
             max_rounds=settings.max_rounds,
             start=coef,
@@ -183,9 +181,31 @@ def walk_penalties(
         model = relax(engine, refitter, penalty, solution, blends, words, free)
         if model.complexity > largest:
             return
+        if settings.path:
+            n_terms = len(model.rules) + len(model.linear)
+            limits.report(n_terms, model.complexity, solution.objective, np.nan)
         yield model
         if solution.ending == "interrupted" or limits.over():
             return
+
+
+def resume(
+    engine: LocalEngine,
+    rows: TrainingRows,
+    bans: Bans,
+    settings: FitSettings,
+    previous: RuleEnsemble,
+) -> FloatArray:
+    """Give an engine the rules of an earlier model that are still allowed; return coefficients."""
+    known = rows.units.recall(previous)
+    most = np.inf if settings.max_degree is None else settings.max_degree
+    made = [bans.table.make_rule(rule) for rule in known.steps]
+    kept = [one for one in made if one and one[1] <= most and not bans.forbid(one[0])]
+    engine.add_rules([rule for rule, _ in kept], [degree for _, degree in kept])
+    supports = engine.supports()
+    engine.keep_rules(np.flatnonzero((supports > 0.0) & (supports < 1.0)).tolist())
+    steps = [known.steps.get(rule, 0.0) for rule in engine.rules]
+    return np.concatenate([[known.intercept], known.slopes, steps])
 
 
 def choose_grid(
@@ -209,16 +229,14 @@ def choose_grid(
         last *= WALK_STEP
         penalty = Penalty(last, ratio * last)
         solution = run_column_generation(
-            *(engine, pricer, penalty, limits),
+            *(engine, pricer, penalty, limits.unwatched()),
             tol=WALK_TOL,
             max_rounds=WALK_ROUNDS,
             start=coef,
             free=free,
         )
         coef = solution.coef
-        sizes = column_penalties(engine, Penalty(1.0, DEGREE_WEIGHT))
-        sizes[: engine.n_linear] = 1.0
-        size = float(sizes[kept_terms(coef, free)].sum())
+        size = model_size(engine, coef, free)[1]
     grid = np.geomspace(first, last, n_lambdas).tolist()
     return [Penalty(value, ratio * value) for value in grid]
 
@@ -303,7 +321,12 @@ def certificate_words(solution: Solution, searched: str) -> str:
     return f"optimal to {max(100 * solution.gap, 1e-4):.2g} % among {searched}"
 
 
-def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[PursuitModel]:
+def pursue(
+    rows: TrainingRows,
+    settings: FitSettings,
+    limits: Limits,
+    previous: RuleEnsemble | None = None,
+) -> list[PursuitModel]:
     """Return the models of a pursuit inside the budgets, the simplest first: it is empty.
 
     An interrupt ends the pursuit of a single model, and everything if there are folds to come.
@@ -313,7 +336,8 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
     max_terms = np.inf if settings.max_rules is None else settings.max_rules
     largest = np.inf if settings.max_complexity is None else settings.max_complexity
     engine, table = rows.build_engine(settings.n_threads), ConditionTable(rows.wishes.features)
-    forced = rows.wishes.enter(engine)
+    forced, bans = rows.wishes.enter(engine), Bans(table, rows.wishes.banned)
+    start = None if previous is None else resume(engine, rows, bans, settings, previous)
     found = run_pursuit(
         engine,
         GainPricer(
@@ -321,7 +345,7 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
             max_degree,
             ridge,
             exhaustive=settings.pricing == "histogram",
-            bans=Bans(table, rows.wishes.banned) if rows.wishes.banned else None,
+            bans=bans or None,
         ),
         limits,
         max_complexity=min(largest, max_terms * (1.0 + DEGREE_WEIGHT * max_degree)),
@@ -330,6 +354,7 @@ def pursue(rows: TrainingRows, settings: FitSettings, limits: Limits) -> list[Pu
         mass=rows.size,
         keep_on_interrupt=not settings.path,
         forced=forced,
+        start=start,
     )
     return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
 
@@ -375,7 +400,11 @@ def fit_path(
 
 
 def fit_model(
-    rows: TrainingRows, settings: FitSettings, variant: float, limits: Limits
+    rows: TrainingRows,
+    settings: FitSettings,
+    variant: float,
+    limits: Limits,
+    previous: RuleEnsemble | None = None,
 ) -> PathModel:
     """Learn one model: of the penalty given, or the largest of a pursuit within its budgets.
 
@@ -385,8 +414,10 @@ def fit_model(
     settings : FitSettings
     variant : float, the blend or the ridge (in rows) of its coefficients
     limits : Limits
+    previous : RuleEnsemble, optional, a model to start from
     """
     if settings.kind == "l0":
-        largest = pursue(rows, settings, limits)[-1]
+        largest = pursue(rows, settings, limits, previous)[-1]
         return shrink(rows, Refitter(rows, settings.n_threads), largest, (variant,))
-    return next(walk_penalties(rows, settings, (settings.penalty,), (variant,), limits))
+    models = walk_penalties(rows, settings, (settings.penalty,), (variant,), limits, previous)
+    return next(models)

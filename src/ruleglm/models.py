@@ -167,6 +167,8 @@ class RuleModel(
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
         "n_jobs": [Integral, None],
     }
 

@@ -1,30 +1,39 @@
 """Cross-validation of a path: every fold bins, searches and fits its training rows by itself."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 
 from ruleglm import kernels
 from ruleglm.adaptive import prepare_auto
 from ruleglm.dtypes import FloatArray, IntArray
-from ruleglm.engines.local import evaluate
+from ruleglm.engines.packed import evaluate
 from ruleglm.families import Family
 from ruleglm.fitting import PathModel, fit_path
 from ruleglm.frames import Table
 from ruleglm.parallel import THREAD_WORK, Workers
 from ruleglm.path import TradeoffPath
 from ruleglm.pricing import Limits, Penalty
+from ruleglm.progress import Advance, Callback, FitProgress, Monitor, progress
 from ruleglm.training import FitSettings, RawRows, TrainingRows, Units
 
 Split = tuple[IntArray, IntArray]
 """Numbers of the training and of the validation rows."""
-
-Advance = Callable[[], None]
 
 HeldOutScore = Callable[[PathModel, int, Units, IntArray], float]
 """Scores a variant of a fold's model on the validation rows."""
@@ -52,8 +61,13 @@ class Plan:
     score: HeldOutScore | None
 
 
-def validate_path(plan: Plan, limits: Limits, verbose: bool) -> tuple[TradeoffPath, bool]:
+def validate_path(
+    plan: Plan, limits: Limits, verbose: bool, callback: Callback | None = None
+) -> tuple[TradeoffPath, bool]:
     """Fit the path of all rows and the same path in every fold.
+
+    A callback that returns True ends the path where it is; in a fold, it ends the comparison, for
+    which the folds done by then count.
 
     Returns
     -------
@@ -62,24 +76,53 @@ def validate_path(plan: Plan, limits: Limits, verbose: bool) -> tuple[TradeoffPa
     """
     n_threads, n_folds = plan.settings[0].n_threads, len(plan.splits)
     n_waves = math.ceil(n_folds / n_threads)
+    began = time.monotonic()
     with progress(verbose) as begin:
         rows = prepare_auto(plan.raw, plan.family, plan.settings[0], limits)
-        advance = begin("path", plan.n_lambdas * len(plan.settings))
-        share = Limits.after(limits.seconds_left() / (1 + n_waves))
-        paths, ended = fit_all(rows, plan, [plan.n_lambdas] * len(plan.settings), share, advance)
-        advance = begin("folds", n_folds * sum(map(len, paths)))
+        monitor = Monitor("path", callback, watch(begin, plan), began)
+        share = Limits.after(limits.seconds_left() / (1 + n_waves), monitor)
+        paths, ended = fit_all(rows, plan, [plan.n_lambdas] * len(plan.settings), share)
+        if monitor.stopped:
+            plan, ended = end_at(plan, paths), False
+        advance = begin("folds", n_folds)
+        monitor = Monitor("folds", callback, None, began)
 
         def run(fold: int) -> tuple[FloatArray, bool]:
             left = math.ceil((n_folds - fold) / n_threads)
-            share = Limits.after(limits.seconds_left() / left)
-            return score_fold(plan, plan.splits[fold], paths, rows.units, share, advance)
+            share = Limits.after(limits.seconds_left() / left, monitor)
+            answer = score_fold(plan, plan.splits[fold], paths, rows.units, share)
+            advance()
+            return answer
 
         answers = Workers(n_threads).map(run, range(n_folds), THREAD_WORK)
-    scores = np.array([scores for scores, _ in answers])
     models = tuple(chain.from_iterable(paths))
+    late = any(each for _, each in answers)
+    if monitor.stopped:
+        answers = [answer for answer in answers if not answer[1]]
+    shape = len(answers), len(models), len(models[0].coefs)
+    scores = np.array([scores for scores, _ in answers]).reshape(shape)
     kind, scored = plan.settings[0].kind, plan.score is not None
     path = TradeoffPath(models, kind, rows.units, scores, greater_is_better=scored)
-    return path, ended or any(late for _, late in answers)
+    return path, ended or (late and not monitor.stopped)
+
+
+def end_at(plan: Plan, paths: Sequence[Sequence[PathModel]]) -> Plan:
+    """Return the plan of a path that ends where this one does."""
+    largest = max(model.complexity for path in paths for model in path)
+    settings = tuple(replace(each, max_complexity=largest) for each in plan.settings)
+    return replace(plan, settings=settings)
+
+
+def watch(
+    begin: Callable[[str, float | None], Advance], plan: Plan
+) -> Callable[[FitProgress], None]:
+    """Return what shows the progress of a path."""
+    settings = plan.settings[0]
+    if settings.kind == "l0":
+        advance = begin("path", settings.max_complexity)
+        return lambda told: advance(to=told.complexity, note=told.note())
+    advance = begin("path", plan.n_lambdas * len(plan.settings))
+    return lambda told: advance(note=told.note())
 
 
 def fit_all(
@@ -87,7 +130,6 @@ def fit_all(
     plan: Plan,
     penalties: Sequence[Sequence[Penalty] | int],
     limits: Limits,
-    advance: Advance,
 ) -> tuple[list[list[PathModel]], bool]:
     """Return the path of each ratio of the lambdas, and whether the time was up.
 
@@ -97,16 +139,14 @@ def fit_all(
     plan : Plan
     penalties : for each ratio of the lambdas its penalties, or their number
     limits : Limits, of which each path has an equal share
-    advance : Advance, called after each model
     """
     paths: list[list[PathModel]] = []
     ended = False
     for place, (settings, grid) in enumerate(zip(plan.settings, penalties, strict=True)):
-        share = Limits.after(limits.seconds_left() / (len(penalties) - place))
+        share = Limits.after(limits.seconds_left() / (len(penalties) - place), limits.monitor)
         paths.append([])
         for model in fit_path(rows, settings, grid, share):
             paths[-1].append(model)
-            advance()
             if model.solution.ending == "interrupted":
                 raise KeyboardInterrupt
         ended |= share.over()
@@ -119,7 +159,6 @@ def score_fold(
     paths: Sequence[Sequence[PathModel]],
     units: Units,
     limits: Limits,
-    advance: Advance,
 ) -> tuple[FloatArray, bool]:
     """Fit a path to a fold's training rows and score it on the others.
 
@@ -130,7 +169,6 @@ def score_fold(
     paths : for each ratio of the lambdas the models of all rows
     units : Units, of all rows; losses are in their unit
     limits : Limits
-    advance : Advance
 
     Returns
     -------
@@ -142,7 +180,7 @@ def score_fold(
     training = plan.raw.take(train)
     rows = prepare_auto(training, plan.family, fold.settings[0], limits)
     grids = [[Penalty(model.strength, model.lambda_1) for model in path] for path in paths]
-    fitted, ended = fit_all(rows, fold, grids, limits, advance)
+    fitted, ended = fit_all(rows, fold, grids, limits)
     found = list(chain.from_iterable(fitted))
     if plan.score is None:
         scale = (rows.units.unit / units.unit) ** 2 if plan.family.constant_hessian else 1.0
@@ -204,6 +242,18 @@ def held_out_losses(raw: RawRows, units: Units, models: Sequence[PathModel]) -> 
     return out
 
 
+def split_rows(
+    folds: Any, X: Any, y: FloatArray, groups: Any, stratified: bool, random_state: Any
+) -> list[Split]:
+    """Return the folds that a number, a splitter or pairs stand for; of a number, shuffled."""
+    if isinstance(folds, Integral):
+        kinds = (StratifiedKFold, StratifiedGroupKFold) if stratified else (KFold, GroupKFold)
+        kind = kinds[groups is not None]
+        folds = kind(int(folds), shuffle=True, random_state=random_state)
+    splitter = check_cv(folds)
+    return [(np.asarray(train), np.asarray(valid)) for train, valid in splitter.split(X, y, groups)]
+
+
 def keep_counted(splits: Sequence[Split], weights: FloatArray | None) -> tuple[Split, ...]:
     """Leave out the rows of weight 0, and folds in which none is left to score."""
     if weights is not None:
@@ -216,28 +266,27 @@ def keep_counted(splits: Sequence[Split], weights: FloatArray | None) -> tuple[S
     return kept
 
 
+def warn_of_ending(path: TradeoffPath, ended: bool) -> None:
+    """Say what was cut short, and what to do about it."""
+    if len(path.scores) == 0:
+        warnings.warn(
+            "The callback stopped the fit before a fold was complete, so that the model is chosen "
+            "by the training rows; stop later, or choose one by `at`",
+            UserWarning,
+            stacklevel=4,
+        )
+    if ended:
+        warnings.warn(
+            "The time limit was reached, so that the path is shorter than it could be; raise "
+            "`time_limit`, or make the search shorter: a smaller `max_degree`, "
+            "`max_complexity` or `cv`, a larger `n_jobs`",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
 def choose(path: TradeoffPath, select: str | dict[str, Any]) -> int:
     """Return the position of the model that ``select`` asks for."""
     if isinstance(select, dict):
         return path.within(**select)
     return path.best() if select == "min" else path.simplest_near_best()
-
-
-@contextmanager
-def progress(verbose: bool) -> Iterator[Callable[[str, int], Advance]]:
-    """Show bars on standard error if asked to; gives what begins a bar of a name and a length."""
-    if not verbose:
-        yield lambda *_: lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bars:
-
-        def begin(name: str, total: int) -> Advance:
-            for task in bars.task_ids:
-                bars.update(task, total=max(1, int(bars.tasks[task].completed)))
-            task = bars.add_task(name, total=total)
-            return lambda: bars.advance(task)
-
-        yield begin

@@ -8,6 +8,7 @@ means the same on every data set; the ensemble that comes out is in the target's
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -166,6 +167,39 @@ class Units:
             np.concatenate([np.ones(len(terms)), supports[order]]),
             np.concatenate([spreads, importances[order]]),
         )
+
+    def recall(self, ensemble: RuleEnsemble) -> "Recalled":
+        """Say an ensemble over these bins; rules at other thresholds and other lines are left out.
+
+        The inverse of `translate`.
+        """
+        steps: dict[BinRule, float] = {}
+        for rule, step in zip(ensemble.rules, ensemble.coefficients.tolist(), strict=True):
+            with suppress(ValueError):
+                steps[self.binning.from_rule(rule)] = step / self.unit
+        features = [term.feature for term in ensemble.linear_terms]
+        slopes = dict(zip(features, ensemble.linear_coefficients.tolist(), strict=True))
+        lines = [slopes.get(term.term.feature, 0.0) for term in self.terms]
+        level = sum(a * term.center for a, term in zip(lines, self.terms, strict=True))
+        scaled = [a / (self.unit * term.scale) for a, term in zip(lines, self.terms, strict=True)]
+        intercept = (ensemble.intercept + level - self.shift) / self.unit
+        return Recalled(intercept, np.array(scaled), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Recalled:
+    """An earlier model on the scale of a fit.
+
+    Attributes
+    ----------
+    intercept : float
+    slopes : (n_linear_terms,) float64, 0 for lines that it does not have
+    steps : coefficients of its rules
+    """
+
+    intercept: float
+    slopes: FloatArray
+    steps: dict[BinRule, float]
 
 
 @dataclass(frozen=True, eq=False)

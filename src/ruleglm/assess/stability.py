@@ -13,7 +13,7 @@ from ruleglm.checks import check_offset
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.parallel import one_blas_thread
-from ruleglm.selection import progress
+from ruleglm.progress import progress
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,6 @@ import numpy as np
 from ruleglm import kernels, parallel
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import (
-    MAX_BINS,
     SUM_DTYPE,
     WORD_DTYPE,
     BoolArray,
@@ -22,6 +21,7 @@ from ruleglm.dtypes import (
     WordArray,
 )
 from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
+from ruleglm.engines.packed import evaluate, unpack_column
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
 
@@ -488,25 +488,3 @@ class LocalEngine:
             return out
 
         return self._add_parts(total, work)
-
-
-def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
-    """Evaluate rules on bin codes into packed columns, shape (n_rules, n_words)."""
-    conditions = [condition for rule in rules for condition in rule]
-    features = np.array([feature for feature, _ in conditions], np.int64)
-    tables = np.array([mask_table(mask) for _, mask in conditions], np.uint8)
-    starts = np.concatenate([[0], np.cumsum([len(rule) for rule in rules])]).astype(np.int64)
-    out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
-    kernels.evaluate_rules(codes, features, tables.reshape(-1, MAX_BINS), starts, out)
-    return out
-
-
-def mask_table(mask: int) -> CodeArray:
-    """Spread a bit mask over bins into one byte a bin."""
-    packed = np.frombuffer(mask.to_bytes(MAX_BINS // 8, "little"), np.uint8)
-    return np.unpackbits(packed, bitorder="little")
-
-
-def unpack_column(words: WordArray, n_rows: int) -> BoolArray:
-    """Unpack one column of bits into a row mask."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_rows).view(np.bool_)

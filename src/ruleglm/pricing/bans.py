@@ -16,7 +16,7 @@ from ruleglm.binning import BinRule
 from ruleglm.bins import span_mask
 from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine, RowVector
-from ruleglm.engines.local import mask_table
+from ruleglm.engines.packed import mask_table
 from ruleglm.pricing.found import Found
 from ruleglm.pricing.problem import Limits, Penalty, Pricer, PricingResult
 from ruleglm.pricing.vocabulary import ConditionTable

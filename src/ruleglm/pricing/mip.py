@@ -16,7 +16,7 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray
 from ruleglm.engines.base import Engine
-from ruleglm.engines.local import evaluate, unpack_column
+from ruleglm.engines.packed import evaluate, unpack_column
 from ruleglm.pricing.beam import BeamOptions, BeamPricer
 from ruleglm.pricing.found import Found
 from ruleglm.pricing.problem import Limits, Penalty, PricingResult, describe_class

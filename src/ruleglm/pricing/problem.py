@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ruleglm.binning import BinRule
 from ruleglm.engines.base import Engine
+from ruleglm.progress import Monitor
 
 
 @dataclass(frozen=True)
@@ -49,18 +50,34 @@ class PricingResult:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop searching."""
+    """When to stop searching, and whom to tell how far the search is."""
 
     deadline: float = math.inf
+    monitor: Monitor | None = None
 
     @classmethod
-    def after(cls, seconds: float | None) -> "Limits":
+    def after(cls, seconds: float | None, monitor: Monitor | None = None) -> "Limits":
         """Return the limits of a search that begins now and has ``seconds``, None for no limit."""
-        return cls(math.inf if seconds is None else time.monotonic() + seconds)
+        return cls(math.inf if seconds is None else time.monotonic() + seconds, monitor)
 
     def over(self) -> bool:
-        """Tell whether the time is up."""
-        return time.monotonic() >= self.deadline
+        """Tell whether the time is up, or the search was stopped."""
+        return self.stopped or time.monotonic() >= self.deadline
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback has ended the search."""
+        return self.monitor is not None and self.monitor.stopped
+
+    def report(self, n_terms: int, complexity: float, objective: float, gap: float) -> bool:
+        """Tell how far the search is; return whether it is to end."""
+        if self.monitor is not None:
+            self.monitor.report(n_terms, complexity, objective, gap)
+        return self.stopped
+
+    def unwatched(self) -> "Limits":
+        """Return the same time for a part of a search of which nothing is told."""
+        return Limits(self.deadline)
 
     def seconds_left(self) -> float:
         """Return the seconds until the deadline, at least 0."""

@@ -15,7 +15,13 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits, Penalty, Pricer
 from ruleglm.solvers.certificate import column_ratio, lower_bound, relative_gap
-from ruleglm.solvers.columns import column_penalties, drop_idle, null_coefficients, restore
+from ruleglm.solvers.columns import (
+    column_penalties,
+    drop_idle,
+    model_size,
+    null_coefficients,
+    restore,
+)
 from ruleglm.solvers.master import solve_master
 
 MASTER_SHARE = 0.02
@@ -27,7 +33,7 @@ SMALLEST_TOL = 1e-15
 LEAST_DECREASE = 1e-6
 """Share of the objective to gain before idle rules are dropped once more: no cycles."""
 
-Ending = Literal["certified", "exhausted", "rounds", "time", "interrupted"]
+Ending = Literal["certified", "exhausted", "rounds", "time", "stopped", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,8 @@ def run_column_generation(
                 ending = "exhausted"
             elif len(trace) >= max_rounds:
                 ending = "rounds"
+            if limits.report(*model_size(engine, coef, free), state.objective, gap):
+                ending = ending or "stopped"
             master_tol = next_master_tol(trace, master_tol, tol)
     except KeyboardInterrupt:
         coef, ending = restore(engine, *best), "interrupted"

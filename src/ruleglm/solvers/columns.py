@@ -7,12 +7,16 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
+from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.problem import Penalty
 from ruleglm.solvers.master import solve_master
 
 MANY_IDLE = 50
 """Rules at zero that are carried along, beside twice as many as there are others."""
 
+
+KEEP_ABOVE = 1e-5
+"""Smaller coefficients of the scaled problem are no part of the model (paper, section 3.2)."""
 
 NEVER = 1e100
 """A penalty that keeps a column out."""
@@ -48,6 +52,14 @@ def column_penalties(engine: Engine, penalty: Penalty, free: Sequence[int] = ())
     penalties = np.array([penalty.lambda_0] * engine.n_linear + rules)
     penalties[[k - 1 for k in free]] = 0.0
     return penalties
+
+
+def model_size(engine: Engine, coef: FloatArray, free: Sequence[int] = ()) -> tuple[int, float]:
+    """Return the number of terms of the model, and its complexity."""
+    used = np.abs(coef) > KEEP_ABOVE
+    used[list(free)] = True
+    costs = [1.0] * engine.n_linear + [1.0 + DEGREE_WEIGHT * d for d in engine.degrees]
+    return int(used[1:].sum()), float(np.array(costs)[used[1:]].sum())
 
 
 def drop_idle(

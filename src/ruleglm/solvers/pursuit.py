@@ -96,12 +96,13 @@ def run_pursuit(
     mass: float,
     keep_on_interrupt: bool = True,
     forced: Sequence[int] = (),
+    start: FloatArray | None = None,
 ) -> list[PursuitModel]:
     """Follow the path from the empty model to the largest within the limits.
 
     Parameters
     ----------
-    engine : Engine, without rules but for those forced
+    engine : Engine, without rules but for those forced and those of a model to start from
     pricer : GainPricer
     limits : Limits, at which the path so far is returned
     max_complexity : float, of the largest model
@@ -110,10 +111,20 @@ def run_pursuit(
     mass : float, the number of rows, or the sum of their weights
     keep_on_interrupt : bool, whether a keyboard interrupt too ends the path and no more
     forced : positions of coefficients that are always in the model; of rules the engine's first
+    start : (1 + n_columns,) float64, coefficients of the model to start from, or None
     """
+    rules, degrees = list(engine.rules), list(engine.degrees)
+    engine.keep_rules(range(sum(k > engine.n_linear for k in forced)))
     walk = Walk(engine, pricer, ridge, mass, forced)
     seen = [walk.record(0.0)]
     reached = 0.0
+    if start is not None:
+        walk.jump(rules, degrees, start)
+        if walk.complexity() <= max_complexity:
+            reached = walk.complexity()
+            seen.append(walk.record((seen[0].loss - walk.loss) / max(reached, 1.0)))
+        else:
+            walk.restore(seen[0])
     try:
         while reached <= LOOKAHEAD * max_complexity and not limits.over():
             gain = walk.grow(limits)
@@ -125,6 +136,8 @@ def run_pursuit(
             reached = max(reached, model.complexity)
             if reached <= LOOKAHEAD * model.complexity:
                 seen.append(model)
+            n_terms = len(model.rules) + len(model.linear)
+            limits.report(n_terms, model.complexity, model.loss, np.nan)
     except KeyboardInterrupt:
         if not keep_on_interrupt:
             raise
@@ -330,6 +343,16 @@ class Walk:
             self.objective(),
             price,
         )
+
+    def jump(self, rules: list[BinRule], degrees: list[int], coef: FloatArray) -> None:
+        """Go to a model of these rules and of the lines that have a coefficient, and fit it."""
+        engine, first = self.engine, 1 + len(self.lines)
+        engine.keep_rules([])
+        engine.add_rules(rules, degrees)
+        self.lines = self.lines | (coef[1:first] != 0.0)
+        self.coef = coef
+        self.loss = engine.set_coefficients(coef)
+        self.refit(ACCURACY**2 * self.loss)
 
     def restore(self, model: PursuitModel) -> None:
         """Go back to a model."""

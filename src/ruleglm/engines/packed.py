@@ -1,0 +1,31 @@
+"""Columns of rules as bits, 64 rows a word."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ruleglm import kernels
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import MAX_BINS, WORD_DTYPE, BoolArray, CodeArray, WordArray
+
+
+def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
+    """Evaluate rules on bin codes into packed columns, shape (n_rules, n_words)."""
+    conditions = [condition for rule in rules for condition in rule]
+    features = np.array([feature for feature, _ in conditions], np.int64)
+    tables = np.array([mask_table(mask) for _, mask in conditions], np.uint8)
+    starts = np.concatenate([[0], np.cumsum([len(rule) for rule in rules])]).astype(np.int64)
+    out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
+    kernels.evaluate_rules(codes, features, tables.reshape(-1, MAX_BINS), starts, out)
+    return out
+
+
+def mask_table(mask: int) -> CodeArray:
+    """Spread a bit mask over bins into one byte a bin."""
+    packed = np.frombuffer(mask.to_bytes(MAX_BINS // 8, "little"), np.uint8)
+    return np.unpackbits(packed, bitorder="little")
+
+
+def unpack_column(words: WordArray, n_rows: int) -> BoolArray:
+    """Unpack one column of bits into a row mask."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_rows).view(np.bool_)
