@@ -25,6 +25,7 @@ from ruleglm.explain.figures import (
     draw_interactions,
     draw_waterfall,
     write_label,
+    write_lines,
 )
 from ruleglm.explain.shape_figures import draw_shape, draw_shapes
 from tests.data import mixed_frame, target_of
@@ -122,6 +123,7 @@ def test_a_waterfall_ends_at_the_prediction(family, by):
     assert bars[0].get_x() == 0
     last = bars[-1]
     assert last.get_x() + last.get_width() == pytest.approx(explanation.eta)
+    assert texts(ax.get_yticklabels())[0] == "(intercept)"
     with pytest.raises(ValueError, match="`by`"):
         draw_waterfall(explanation, by="rules")
 
@@ -152,6 +154,10 @@ def test_labels_are_shown_to_the_letter():
     long = write_label("x" * 100 + "end")
     assert len(long) <= 42
     assert long.endswith("end")
+    assert write_lines("$a " * 10) == r"\$a " * 9 + r"\$a"
+    lines = write_lines("word " * 60 + "end").splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith("end")
 
 
 def test_fitted_models_draw_themselves():

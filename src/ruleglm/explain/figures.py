@@ -3,6 +3,7 @@
 Every function takes axes to draw in, or makes a figure, and returns the axes.
 """
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ruleglm.conditions import quote_name
 from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import count
+from ruleglm.explain.local import write_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +40,14 @@ def write_label(text: Any, longest: int = LONGEST) -> str:
         half = (longest - 3) // 2
         words = f"{words[:half]}...{words[-half:]}"
     return words.replace("$", r"\$")
+
+
+def write_lines(text: Any, width: int = 46) -> str:
+    """Return text as `write_label` does, on up to two lines."""
+    lines = textwrap.wrap(" ".join(str(text).split()), width, break_on_hyphens=False)
+    if len(lines) > 2:
+        lines = textwrap.wrap(write_label(text, 2 * width - 8).replace(r"\$", "$"), width)[:2]
+    return "\n".join(lines).replace("$", r"\$")
 
 
 def make_axes(ax: Any, width: float = 6.4, height: float = 4.8) -> Any:
@@ -112,7 +122,7 @@ def draw_importances(table: "pd.DataFrame", most: int = 15, ax: Any = None) -> A
     ax.barh(places, table["alone"], color=BLUE, label="by itself")
     ax.barh(places, table["together"], left=table["alone"], color=RED, label="with others")
     ax.set_yticks(places, [write_label(name) for name in table["feature"]])
-    ax.set_xlabel("importance (standard deviations of the linear predictor)")
+    ax.set_xlabel("importance, sd of the linear predictor")
     tidy(ax, "x")
     if len(table):
         ax.legend(frameon=False, loc="lower right")
@@ -142,8 +152,8 @@ def draw_interactions(table: "pd.DataFrame", most: int = 15, ax: Any = None) -> 
     pairs = zip(table["feature_1"], table["feature_2"], strict=True)
     names = [f"{write_label(one, 24)} & {write_label(other, 24)}" for one, other in pairs]
     ax.set_yticks(places, names)
-    words = "beyond the single features" if what == "strength" else "of the rules with both"
-    ax.set_xlabel(f"{what} {words} (sd of the linear predictor)")
+    words = "beyond each by itself" if what == "strength" else "of the rules with both"
+    ax.set_xlabel(f"{what} {words}, sd")
     if len(table) == 0:
         ax.set_xticks([])
         ax.text(0.5, 0.5, "no rule has two features", ha="center", transform=ax.transAxes)
@@ -169,7 +179,7 @@ def draw_waterfall(explanation: Any, by: str = "terms", most: int = 12, ax: Any 
     if np.ndim(explanation.eta):
         raise ValueError("A waterfall is of one class; explain the row with `class_`.")
     labels, parts = _waterfall_parts(explanation, by, most)
-    ax = make_axes(ax, 7.2, 1.4 + 0.32 * max(len(parts), 2))
+    ax = make_axes(ax, 8.0, 1.4 + 0.36 * max(len(parts), 2))
     ends = np.cumsum(parts)
     starts = np.concatenate([[0.0], ends[:-1]])
     places = np.arange(len(parts))[::-1]
@@ -179,7 +189,7 @@ def draw_waterfall(explanation: Any, by: str = "terms", most: int = 12, ax: Any 
         ax.plot([end, end], [place - 0.69, place + 0.31], color=GREY, linewidth=0.6)
     _write_parts(ax, places.astype(np.float64), starts, ends, parts)
     ax.axvline(float(explanation.eta), color="black", linewidth=0.8, linestyle=":")
-    ax.set_yticks(places, labels)
+    ax.set_yticks(places, labels, fontsize="small")
     ax.set_ylim(min(-0.7, len(parts) - 2.5), len(parts) - 0.3)
     scale = SCALES.get(explanation.link)
     ax.set_xlabel(f"{scale or 'prediction'}, added up")
@@ -197,10 +207,10 @@ def _waterfall_parts(explanation: Any, by: str, most: int) -> tuple[list[str], F
         raise ValueError(f"`by` is {by!r}; use 'terms' or 'features'.")
     table = getattr(explanation, by)
     labels = []
-    for name, features, value in table.iloc[:, :3].itertuples(index=False):
+    for name, features in table.iloc[:, :2].itertuples(index=False):
+        told = [f"{feature} = {write_value(explanation.values[feature])}" for feature in features]
         shown = by == "features" or name in [quote_name(feature) for feature in features]
-        text = f"{name} = {value}" if shown and features else name
-        labels.append(write_label(text))
+        labels.append(write_lines(", ".join(told) if shown and told else name))
     parts = table["contribution"].to_numpy()
     if len(parts) > most + 1:
         rest = len(parts) - most

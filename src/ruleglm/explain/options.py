@@ -69,8 +69,7 @@ def learn_facts(table: Table) -> dict[str, ColumnFacts]:
         if isinstance(column, NumberColumn):
             known = column.values[np.isfinite(column.values)]
             whole = len(known) > 0 and bool((known == np.round(known)).all())
-            known = np.sort(known) if len(known) else np.zeros(1)
-            middle, low, high = (float(known[k]) for k in (len(known) // 2, 0, -1))
+            low, middle, high = (float(x) for x in find_quantiles(known, (0.01, 0.5, 0.99)))
             facts[column.name] = ColumnFacts(_sd(known), whole, (), middle, low, high)
             continue
         codes = column.codes[column.codes >= 0]
@@ -102,6 +101,13 @@ def recall_facts(features: Iterable[FeatureBins]) -> dict[str, ColumnFacts]:
             scale = _span_scale(tuple(range(len(bins.order))))
             facts[bins.name] = ColumnFacts(scale, False, bins.order)
     return facts
+
+
+def find_quantiles(values: FloatArray, shares: Sequence[float]) -> FloatArray:
+    """Return values below which the shares lie, each one that occurs; 0 if there are none."""
+    ordered = np.sort(values) if len(values) else np.zeros(1)
+    places = np.array(shares) * (len(ordered) - 1)
+    return np.asarray(ordered[np.round(places).astype(np.int64)])
 
 
 def _sd(values: FloatArray) -> float:

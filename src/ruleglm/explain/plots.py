@@ -33,7 +33,7 @@ class Plots:
         most: int = 12,
         class_: Level | None = None,
     ) -> Any:
-        """Draw the function of each feature, centred, those with the widest range first.
+        """Draw the function of each feature, centred, the most important first.
 
         Rules of several features are not in it: see ``rules_`` and `interactions`.
 
@@ -51,6 +51,10 @@ class Plots:
         """
         shapes = self._model.shapes(X, sample_weight, centred=True, class_=class_)
         facts = self._model._column_facts(X)
+        if features is None:
+            table = self._model.importances(X, sample_weight, class_=class_)
+            order = table.sort_values("alone", ascending=False, kind="stable")["feature"]
+            features = [name for name in order if name in shapes.shapes]
         return draw_shapes(shapes, facts, features, most)
 
     def importances(
