@@ -13,7 +13,7 @@ from sklearn import metrics
 
 from ruleglm import LinearTerm, RuleClassifierCV, RuleEnsemble, RuleRegressor, parse_rule
 from ruleglm.bins import LevelBins, NumberBins
-from ruleglm.explain import build_shapes, measure_terms
+from ruleglm.explain import build_shapes, measure_terms, pair_importances
 from ruleglm.multinomial import Multinomial
 from ruleglm.refitting import Rows
 from ruleglm.report import Candidate, Subject, write_report
@@ -45,7 +45,9 @@ def hostile_frame(n=300, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     """A path of classifiers, and test rows."""
-    X, y = hostile_frame(), np.where(mixed_signal(mixed_frame(300)) > 0.4, "yes", "no")
+    X, frame = hostile_frame(), mixed_frame(300)
+    together = (frame["claims"] == 0) & (frame["sex"] == "F")
+    y = np.where(mixed_signal(frame) + 2.0 * together > 1.0, "yes", "no")
     model = RuleClassifierCV(cv=3, max_complexity=16)
     model.fit(X[:220], pd.Series(y[:220], name="</title>"))
     return model, X[220:], y[220:]
@@ -451,6 +453,14 @@ def test_shapes_and_importances_are_those_of_explain(fitted, file, visit):
     for place, importance in importances:
         assert importance == pytest.approx(expected[names[place]], rel=1e-4)
     assert len(importances) == (expected > 0).sum()
+    largest = model.at(page.evaluate("data.models.at(-1).place"))
+    pairs = pair_importances(largest.ensemble_, largest._spread())
+    expected = {frozenset(row[:2]): row[3] for row in pairs.itertuples(index=False)}
+    seen = page.evaluate("pairImportances(data, data.models.at(-1), 0)")
+    assert {frozenset(names[k] for k in pair): x for pair, x in seen} == pytest.approx(
+        expected, rel=1e-4
+    )
+    assert len(seen) > 0
 
 
 def test_curves_jump_where_the_shape_does(visit, tmp_path):

@@ -54,7 +54,7 @@ function drawBarText(model) {
   const size = model.lines ? `${count(model.rules, "rule")}, ${count(model.lines, "line")}` : count(model.rules, "rule");
   const metric = data.metrics[state.metric];
   const score = metric && model.scores[metric.key] != null ? ` · ${metric.label} ${show(model.scores[metric.key])}` : "";
-  const chosen = state.model === data.chosen ? make("span", { class: "tag" }, "chosen") : null;
+  const chosen = data.models.length > 1 && state.model === data.chosen ? make("span", { class: "tag" }, "chosen") : null;
   const place = data.models.length > 1 ? `Model ${state.model + 1} of ${data.models.length}` : "Model";
   byId("bar-text").replaceChildren(...[make("strong", {}, place), ` ${size}`, make("span", { class: "long" }, ` · complexity ${show(model.complexity)}${score}`), chosen].filter(Boolean));
 }

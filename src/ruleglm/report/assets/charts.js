@@ -188,7 +188,7 @@ function drawLevels(width, feature, shape, value) {
     marginBottom: 26,
     marginTop: 4,
     style: INK,
-    x: { label: null, grid: true, ticks: 4, nice: true },
+    x: { label: null, grid: true, ticks: Math.max(2, (width - 7 * longest) / 70), nice: true },
     y: {
       domain: bars.map((b) => b.v ?? "missing"),
       label: null,

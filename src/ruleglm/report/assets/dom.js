@@ -44,7 +44,7 @@ function decimalsFor(numbers) {
 }
 
 function percent(share, decimals = 0) {
-  return `${(100 * share).toFixed(decimals)}\u2009%`;
+  return `${(100 * share).toFixed(decimals)}\u202f%`;
 }
 
 function count(n, noun) {

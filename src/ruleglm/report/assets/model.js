@@ -112,3 +112,18 @@ function featureImportances(data, model, output) {
   });
   return [...totals].sort((a, b) => b[1] - a[1]);
 }
+
+/* Importance of the rules that name two features, for each pair, largest first. */
+function pairImportances(data, model, output) {
+  const totals = new Map();
+  importancesOf(data, model, output).forEach((importance, i) => {
+    const read = featuresOf(data.terms[model.terms[i]]);
+    read.forEach((f, k) => {
+      for (const g of read.slice(k + 1)) {
+        const pair = f < g ? `${f} ${g}` : `${g} ${f}`;
+        totals.set(pair, (totals.get(pair) ?? 0) + importance);
+      }
+    });
+  });
+  return [...totals].map(([pair, x]) => [pair.split(" ").map(Number), x]).sort((a, b) => b[1] - a[1]);
+}

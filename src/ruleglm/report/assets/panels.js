@@ -52,17 +52,32 @@ function drawShapes(data, state) {
 }
 
 const MOST_FEATURES = 15;
+const MOST_PAIRS = 6;
 
 function drawImportance(data, state) {
-  const all = featureImportances(data, data.models[state.model], state.output);
-  const top = Math.max(...all.map(([, x]) => x), 1e-300);
-  const total = all.reduce((sum, [, x]) => sum + x, 0) || 1;
-  const lines = all.slice(0, MOST_FEATURES).map(([f, x]) =>
-    make("li", {}, make("span", { class: "name" }, data.features[f].name), make("span", { class: "figure" }, percent(x / total)), bar(0, x, 0, top, "plain")),
-  );
-  const more = all.length > MOST_FEATURES ? make("p", { class: "quiet" }, `and ${count(all.length - MOST_FEATURES, "other feature")}`) : null;
+  const model = data.models[state.model];
+  const single = featureImportances(data, model, state.output);
+  const name = (f) => data.features[f].name;
   const none = make("p", { class: "quiet" }, "The model reads no feature.");
-  byId("importance-list").replaceChildren(...(lines.length ? [make("ol", { class: "bars" }, ...lines), more].filter(Boolean) : [none]));
+  const singles = single.map(([f, x]) => [make("span", { class: "name" }, name(f)), x]);
+  const total = single.reduce((sum, [, x]) => sum + x, 0) || 1;
+  byId("importance-list").replaceChildren(singles.length ? drawBars(singles, total, MOST_FEATURES) : none);
+  const pairs = pairImportances(data, model, state.output).map(([[f, g], x]) => [
+    make("span", { class: "name" }, name(f), make("span", { class: "and" }, " × "), name(g)),
+    x,
+  ]);
+  byId("pairs").hidden = pairs.length === 0;
+  byId("pairs-list").replaceChildren(drawBars(pairs, total, MOST_PAIRS));
+}
+
+/* Bars of shares of a total, the first few. */
+function drawBars(lines, total, most) {
+  const top = Math.max(...lines.map(([, x]) => x), 1e-300);
+  const items = lines.slice(0, most).map(([label, x]) =>
+    make("li", {}, label, make("span", { class: "figure" }, percent(x / total)), bar(0, x, 0, top, "plain")),
+  );
+  if (lines.length > most) items.push(make("li", { class: "quiet" }, `and ${lines.length - most} more`));
+  return make("ol", { class: "bars" }, ...items);
 }
 
 function drawScores(data, state) {

@@ -87,7 +87,7 @@ function meanName(data) {
 }
 
 function showMean(data, x) {
-  return data.link === "logit" ? `${show(100 * x)}\u2009%` : show(x, 5);
+  return data.link === "logit" ? `${show(100 * x)}\u202f%` : show(x, 5);
 }
 
 function drawResult(data, state, answer) {
@@ -104,7 +104,7 @@ function drawClasses(data, state, answer) {
       "div",
       { class: k === state.output ? "class-line now" : "class-line" },
       make("span", { class: "name" }, name),
-      make("output", { class: "figure", "data-value": answer.mean[k] }, `${show(100 * answer.mean[k], 3)}\u2009%`),
+      make("output", { class: "figure", "data-value": answer.mean[k] }, `${show(100 * answer.mean[k], 3)}\u202f%`),
       bar(0, answer.mean[k], 0, 1, "plain"),
     ),
   );
