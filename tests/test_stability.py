@@ -332,6 +332,21 @@ def test_progress_is_shown_only_on_request(capfd):
     assert "resamples" in shown.err
 
 
+@pytest.mark.parametrize("kind", [RuleRegressor, RuleRegressorCV])
+def test_resamples_are_fitted_in_silence(kind, capfd):
+    told = []
+    more = {"cv": 2} if kind is RuleRegressorCV else {}
+    model = kind(penalty="l0", max_complexity=4, bins=8, verbose=1, callback=told.append, **more)
+    model.fit(FRAME, NUMBERS)
+    capfd.readouterr()
+    told.clear()
+    found = model.stability(FRAME, NUMBERS, n_bootstrap=2, n_jobs=2)
+    assert capfd.readouterr() == ("", "")
+    assert told == []
+    quiet = model.set_params(verbose=0, callback=None).stability(FRAME, NUMBERS, n_bootstrap=2)
+    pd.testing.assert_frame_equal(found.terms(), quiet.terms())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

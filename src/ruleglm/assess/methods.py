@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+QUIET = {"n_jobs": None, "verbose": 0, "callback": None}
+"""Parameters of fits that run beside each other."""
+
+
 class AssessMethods:
     """What a fitted estimator tells of its own quality."""
 
@@ -185,7 +189,7 @@ class AssessMethods:
         rows = read_rows(fitted, X, y, None, offset, exposure)
         weights = check_weights(sample_weight, len(rows.y))
         bootstrap = Bootstrap(
-            clone(fitted).set_params(thresholds=fitted._thresholds, n_jobs=None),
+            clone(fitted).set_params(thresholds=fitted._thresholds, **QUIET),
             fitted.ensemble_,
             (X, y, weights, offset, exposure),
             rows.y if rows.y.ndim == 1 else class_numbers(rows.y).astype(np.float64),
