@@ -204,6 +204,17 @@ def test_lines_are_followed_as_far_as_needed():
     assert both.values["b"] == pytest.approx(2 + 0.16 / 0.17, abs=2e-3)
 
 
+def test_a_tie_is_below_the_threshold():
+    line = LinearTerm("a", 0, 5, 2)
+    ensemble = build([], [], [line], [0.5])  # eta = -1 + a / 2
+    whole = {"a": ColumnFacts(1.0, whole=True)}
+    assert nearest_change(ensemble, ROW, facts=whole).values == {"a": 3}
+    assert nearest_change(ensemble, {**ROW, "a": 4}, facts=whole).values == {"a": 2}
+    assert 2 < nearest_change(ensemble, ROW, facts={"a": ColumnFacts(1.0)}).values["a"] < 2.02
+    step = build([Rule((Levels("sex", ("F",)),))], [1.0])
+    assert nearest_change(step, ROW) is None
+
+
 def test_a_gap_may_be_filled_but_none_is_made():
     ensemble = build([Rule((Missing("a", True),)), Rule((Missing("b", True),))], [3.0, 3.0])
     filled = nearest_change(ensemble, {**ROW, "a": None})

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.feature_selection import SelectFromModel
 
 from ruleglm import RuleClassifier, RuleRegressor
 from ruleglm.explain import (
@@ -84,6 +85,20 @@ def test_a_model_without_terms_has_importances_of_zero():
     assert (model.importances()["importance"] == 0).all()
     assert (model.importances()["share"] == 0).all()
     assert len(model.rules_) == 0
+
+
+def test_shares_in_the_order_of_the_columns_select_features():
+    table = mixed_frame(300)
+    y = target_of("gaussian", table)
+    model = RuleRegressor(lambda_0=0.1).fit(table, y)
+    shares = dict(zip(table.columns, model.feature_importances_, strict=True))
+    wanted = model.importances().set_index("feature")["share"].to_dict()
+    assert shares == pytest.approx(wanted)
+    selector = SelectFromModel(model, prefit=True, max_features=2, threshold=-np.inf)
+    selector.fit(table, y)
+    chosen = selector.get_feature_names_out()
+    assert set(chosen) == set(model.importances()["feature"][:2])
+    assert not hasattr(RuleRegressor(), "feature_importances_")
 
 
 def test_weights_are_checked():

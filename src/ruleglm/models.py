@@ -120,6 +120,8 @@ ATTRIBUTES = """
     rules_ : pandas.DataFrame
         One line a term, most important first: rule, coefficient, what it multiplies (odds for the
         logit, the mean for the logarithm), degree, support, importance.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Shares of the columns in the importance of all terms.
     intercept_ : float
         Linear predictor of a row on which no rule fires, linear terms aside.
     complexity_ : float

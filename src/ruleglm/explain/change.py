@@ -314,25 +314,31 @@ class _Search:
         turned = (failing == 0).astype(float) - (self.failing == 0)
         lines = sum(self.near[j][k] for j, k in steps)
         margin = self.start + turned @ self.coef + lines
-        moves = np.zeros(len(steps))
-        if not (margin >= -self.slack).all():
-            solved = self._move(steps, margin)
-            if solved is None:
-                return
-            moves = solved
+        enough = (margin >= -self.slack).all()
+        if not (enough and self._keep(steps, np.zeros(len(steps)))):
+            moves = self._move(steps, margin)
+            if moves is not None:
+                self._keep(steps, moves)
+
+    def _keep(self, steps: list[Step], moves: FloatArray) -> bool:
+        """Keep a change if it reaches the goal and is the best so far; tell whether it reaches."""
         for rounded in (True, False):
             places = {
                 self.options[j].feature: _place(self.options[j], k, float(move), rounded)
                 for (j, k), move in zip(steps, moves, strict=True)
             }
-            distance = sum(way for _, way in places.values())
-            if distance < self.limit() and self.goal.reached(self._eta(places)):
-                self.best = Found(distance, places)
-                return
+            if self.goal.reached(self._eta(places)):
+                distance = sum(way for _, way in places.values())
+                if distance < self.limit():
+                    self.best = Found(distance, places)
+                return True
+        return False
 
     def _move(self, steps: list[Step], margin: FloatArray) -> FloatArray | None:
         """Return the least moves from near to far ends, as shares of the way, that suffice."""
         gains = np.array([self._stretch(j, k) for j, k in steps])
+        if not gains.any():
+            return None
         ways = np.array([_way(self.options[j], k) for j, k in steps])
         need = margin - self.slack
         answer = linprog(ways, -gains.T, need, bounds=[(0.0, 1.0)] * len(steps))
@@ -363,14 +369,18 @@ def _way(options: Options, k: int) -> float:
 
 
 def _place(options: Options, k: int, share: float, rounded: bool) -> tuple[Any, float]:
-    """Return the value at a share of the way, maybe rounded outwards, and its distance."""
+    """Return the value at a share of the way and its distance.
+
+    If `rounded`, to a number of few digits not far beyond; a whole number otherwise is the next.
+    """
     near, far = options.nears[k], options.fars[k]
     if near == far or share == 0.0:
         return near, float(options.distances[k])
     sign = 1.0 if far > near else -1.0
     value = near + share * (far - near)
     if options.whole:
-        value = sign * float(np.ceil(sign * value - 1e-9))
+        up = np.ceil(sign * value - 1e-9) if rounded else np.floor(sign * value + 1e-9) + 1.0
+        value = sign * float(up)
     elif rounded:
         limit = value + sign * NICETY * options.scale
         low, high = sorted((value, sign * min(sign * limit, sign * far)))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -53,6 +54,12 @@ class ExplainMethods:
             For one class of several; by default for all of them together.
         """
         return feature_importances(self._explained(), self._spread(X, sample_weight), class_)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Shares of the columns in the importance of all terms, in the order of the columns."""
+        table = feature_importances(self._explained(), self._spread()).set_index("feature")
+        return np.asarray(table["share"].reindex(list(self.ensemble_.names)), dtype=np.float64)
 
     def interactions(
         self, X: Any = None, sample_weight: ArrayLike | None = None, *, class_: Level | None = None
