@@ -28,6 +28,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["solvers"],
     ["training"],
     ["fitting", "refitting"],
+    ["multiclass"],
     ["adaptive"],
     ["path"],
     ["selection"],

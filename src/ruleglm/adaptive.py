@@ -10,7 +10,7 @@ from dataclasses import replace
 from ruleglm.binning import Binning, BinRule, build_binning
 from ruleglm.bins import NumberBins
 from ruleglm.families import Family
-from ruleglm.fitting import walk_penalties
+from ruleglm.multiclass import walk_penalties
 from ruleglm.pricing import Limits
 from ruleglm.thresholds import MOST_THRESHOLDS
 from ruleglm.training import FitSettings, RawRows, TrainingRows, prepare_rows

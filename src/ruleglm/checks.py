@@ -75,6 +75,8 @@ def check_count(value: Any, name: str) -> int:
 
 def check_offset(offset: Any, exposure: Any, family: Family, n_rows: int) -> FloatArray | None:
     """Return the offset of the linear predictor, the logarithm of the exposure included."""
+    if offset is not None and family.output_shape:
+        raise ValueError("`offset` is for two classes; with more there is no single log-odds")
     total = None if offset is None else check_row_vector(offset, "offset", n_rows)
     if exposure is None:
         return total

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ruleglm.conditions import Condition
 from ruleglm.dtypes import AnyArray, BoolArray, FloatArray
-from ruleglm.families import Family
+from ruleglm.families import Family, Gaussian
 from ruleglm.frames import Column, Kind, Level, LevelColumn, Table, read_table
 from ruleglm.parser import parse_rule
 from ruleglm.rules import LinearTerm, Rule
@@ -262,6 +262,17 @@ class RuleEnsemble:
         if not isinstance(rule, str):
             raise TypeError(f"{rule!r} is no rule; give a Rule or its text.")
         return parse_rule(rule, self.orders)
+
+    def of_class(self, k: int) -> "RuleEnsemble":
+        """Return the linear predictor of one class, of several, as a model by itself."""
+        return replace(
+            self,
+            intercept=self.intercept[k],
+            coefficients=self.coefficients[:, k],
+            linear_coefficients=self.linear_coefficients[:, k],
+            family=Gaussian(),
+            classes=(),
+        )
 
     # ---------------------------------------------------------------------------- descriptions
 

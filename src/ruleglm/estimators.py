@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from ruleglm.adaptive import prepare_auto
 from ruleglm.ensemble import RuleEnsemble
-from ruleglm.fitting import DEFAULT_RIDGE, PathModel, fit_model
+from ruleglm.fitting import DEFAULT_RIDGE, PathModel
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.models import (
@@ -28,6 +28,7 @@ from ruleglm.models import (
     RuleModelRegressor,
     shared_parameters,
 )
+from ruleglm.multiclass import fit_model
 from ruleglm.parallel import one_blas_thread
 from ruleglm.pricing import Limits, Penalty
 from ruleglm.progress import Advance, FitProgress, Monitor, progress
@@ -150,12 +151,13 @@ class _PlainModel(RuleModel):
 
 
 class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
-    __doc__ = f"""Probabilities of two classes from a few short rules.
+    __doc__ = f"""Probabilities of classes from a few short rules.
 
     The log-odds of the second class (``classes_[1]``) are an intercept plus the coefficients of
-    the rules that fire.
+    the rules that fire. Of more than two classes each has such a sum over the same rules, and
+    their softmax is the probabilities.
     {PARAMETERS}{CLASS_WEIGHT}{ATTRIBUTES}
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
 
     Examples
     --------
@@ -236,11 +238,12 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         X : frame or array with n rows
             Numbers, categories, strings, booleans; missing values are welcome.
         y : array-like of shape (n,)
-            Two classes, of any type.
+            Two classes or more, of any type.
         sample_weight : array-like of shape (n,), default=None
             A weight of 2 is the row twice, a weight of 0 the row left out.
         offset : array-like of shape (n,), default=None
-            Added to the log-odds of each row, in the fit and (to be given again) in prediction.
+            Added to the log-odds of each row, in the fit and (to be given again) in prediction;
+            for two classes only.
         """
         return self._fit(X, y, sample_weight, offset)
 

@@ -284,12 +284,12 @@ class _ChosenModel(RuleModel):
 
 
 class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
-    __doc__ = f"""Probabilities of two classes from a few short rules, as many as held-out rows ask.
+    __doc__ = f"""Probabilities of classes from a few short rules, as many as held-out rows ask.
 
     A path of models from none to many rules is fitted to all rows and, with bins and rules of its
     own, in every fold; the folds choose the model. Any other model of the path is at hand by `at`.
     {PARAMETERS}{CLASS_WEIGHT.rstrip()}{CLASS_WEIGHT_IN_FOLDS}{MORE_ATTRIBUTES}
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
 
     Examples
     --------
@@ -377,13 +377,14 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         X : frame or array with n rows
             Numbers, categories, strings, booleans; missing values are welcome.
         y : array-like of shape (n,)
-            Two classes, of any type.
+            Two classes or more, of any type.
         sample_weight : array-like of shape (n,), default=None
             A weight of 2 is the row twice, a weight of 0 the row left out.
         groups : array-like of shape (n,), default=None
             Rows of a group are never on both sides of a fold.
         offset : array-like of shape (n,), default=None
-            Added to the log-odds of each row, in the fit and (to be given again) in prediction.
+            Added to the log-odds of each row, in the fit and (to be given again) in prediction;
+            for two classes only.
         """
         return self._fit(X, y, sample_weight, groups, offset)
 

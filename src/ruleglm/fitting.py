@@ -5,7 +5,7 @@ next. Each model is one set of terms with several vectors of coefficients, its v
 refitted to penalised for ``"l1"``, more or less ridge for ``"l0"``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,9 @@ WALK_STEP, WALK_TOL, WALK_ROUNDS = 0.6, 1e-2, 10
 
 LEAST_LAMBDA = 1e-10
 """No path starts below, where gradients are nothing but rounding."""
+
+PURSUED = "found by pursuit, which proves nothing about it"
+"""Stands for the certificate of the models of a pursuit."""
 
 NO_SOLUTION = Solution(np.empty(0), np.nan, np.nan, np.nan, "exhausted", ())
 """Stands for the certificate of models that have none."""
@@ -161,7 +164,10 @@ def walk_penalties(
     largest = np.inf
     if isinstance(penalties, int):
         largest = np.inf if settings.max_complexity is None else settings.max_complexity
-        penalties = choose_grid(engine, pricer, table, settings, penalties, limits, free)
+        ratio = settings.penalty.lambda_1 / settings.penalty.lambda_0
+        first = find_first_lambda(engine, pricer, table, ratio, limits, free)
+        sizes = loose_sizes(engine, pricer, limits, free)
+        penalties = choose_grid(first, settings, penalties, limits, sizes)
     coef = None if previous is None else resume(engine, rows, bans, settings, previous)
     for number, penalty in enumerate(penalties):
         solution = run_column_generation(
@@ -209,25 +215,42 @@ def resume(
 
 
 def choose_grid(
-    engine: LocalEngine,
-    pricer: Pricer,
-    table: ConditionTable,
+    first: float,
     settings: FitSettings,
     n_lambdas: int,
     limits: Limits,
-    free: Sequence[int],
+    size_at: Callable[[Penalty], float],
 ) -> list[Penalty]:
     """Return penalties from the empty model to about the largest that is asked for.
 
-    The last is found by a walk in large steps, each solved loosely.
+    The last is found by a walk in large steps.
+
+    Parameters
+    ----------
+    first : float, the smallest ``lambda_0`` that leaves the model empty
+    settings : FitSettings
+    n_lambdas : int
+    limits : Limits
+    size_at : callable, solves loosely and returns the complexity, each call from the one before
     """
     ratio = settings.penalty.lambda_1 / settings.penalty.lambda_0
-    first = last = find_first_lambda(engine, pricer, table, ratio, limits, free)
-    size, coef = 0.0, None
+    last, size = first, 0.0
     largest = np.inf if settings.max_complexity is None else settings.max_complexity
     while size <= largest and last > PATH_RATIO * first and not limits.over():
         last *= WALK_STEP
-        penalty = Penalty(last, ratio * last)
+        size = size_at(Penalty(last, ratio * last))
+    grid = np.geomspace(first, last, n_lambdas).tolist()
+    return [Penalty(value, ratio * value) for value in grid]
+
+
+def loose_sizes(
+    engine: LocalEngine, pricer: Pricer, limits: Limits, free: Sequence[int]
+) -> Callable[[Penalty], float]:
+    """Return what solves for a penalty loosely, from the last solution, and gives the size."""
+    coef: FloatArray | None = None
+
+    def size_at(penalty: Penalty) -> float:
+        nonlocal coef
         solution = run_column_generation(
             *(engine, pricer, penalty, limits.unwatched()),
             tol=WALK_TOL,
@@ -236,9 +259,9 @@ def choose_grid(
             free=free,
         )
         coef = solution.coef
-        size = model_size(engine, coef, free)[1]
-    grid = np.geomspace(first, last, n_lambdas).tolist()
-    return [Penalty(value, ratio * value) for value in grid]
+        return model_size(engine, coef, free)[1]
+
+    return size_at
 
 
 def find_first_lambda(
@@ -265,6 +288,13 @@ def find_first_lambda(
     free : positions of the coefficients without a price
     """
     fit_free(engine, free)
+    return first_lambda_here(engine, pricer, table, ratio, limits)
+
+
+def first_lambda_here(
+    engine: LocalEngine, pricer: Pricer, table: ConditionTable, ratio: float, limits: Limits
+) -> float:
+    """Return the smallest ``lambda_0`` at which no rule improves the model as it stands."""
     lines = np.abs(engine.score()[1:]).max(initial=LEAST_LAMBDA)
     steps = np.abs(table.values(engine.joint_histograms(table.splitting))).max(initial=0.0)
     least = max(float(lines), float(steps) / (1.0 + ratio))
@@ -332,9 +362,7 @@ def pursue(
     An interrupt ends the pursuit of a single model, and everything if there are folds to come.
     """
     ridge = SEARCH_RIDGE / rows.size
-    max_degree = MAX_DEGREE if settings.max_degree is None else settings.max_degree
-    max_terms = np.inf if settings.max_rules is None else settings.max_rules
-    largest = np.inf if settings.max_complexity is None else settings.max_complexity
+    max_degree, max_terms, largest = pursuit_limits(settings)
     engine, table = rows.build_engine(settings.n_threads), ConditionTable(rows.wishes.features)
     forced, bans = rows.wishes.enter(engine), Bans(table, rows.wishes.banned)
     start = None if previous is None else resume(engine, rows, bans, settings, previous)
@@ -348,7 +376,7 @@ def pursue(
             bans=bans or None,
         ),
         limits,
-        max_complexity=min(largest, max_terms * (1.0 + DEGREE_WEIGHT * max_degree)),
+        max_complexity=largest,
         price=0.0 if settings.price is None else settings.price,
         ridge=WALK_RIDGE / rows.size,
         mass=rows.size,
@@ -357,6 +385,14 @@ def pursue(
         start=start,
     )
     return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
+
+
+def pursuit_limits(settings: FitSettings) -> tuple[int, float, float]:
+    """Return the largest degree of a rule, number of terms and complexity of a pursuit."""
+    max_degree = MAX_DEGREE if settings.max_degree is None else settings.max_degree
+    max_terms = np.inf if settings.max_rules is None else settings.max_rules
+    largest = np.inf if settings.max_complexity is None else settings.max_complexity
+    return max_degree, max_terms, min(largest, max_terms * (1.0 + DEGREE_WEIGHT * max_degree))
 
 
 def shrink(
@@ -382,7 +418,7 @@ def shrink(
         np.array(coefs),
         np.array(losses),
         NO_SOLUTION,
-        "found by pursuit, which proves nothing about it",
+        PURSUED,
     )
 
 

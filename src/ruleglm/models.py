@@ -30,12 +30,13 @@ from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
 from ruleglm.frames import read_table, scan_table
+from ruleglm.multinomial import Multinomial
 from ruleglm.pricing import PRICERS, Penalty
 from ruleglm.refitting import Rows, refit_terms
 from ruleglm.report.methods import ReportMethods
 from ruleglm.rules import Rule
 from ruleglm.solvers.master import REFIT_RIDGE
-from ruleglm.targets import check_labels, check_length, check_target, check_two_classes
+from ruleglm.targets import check_classes, check_labels, check_length, check_target
 from ruleglm.training import FitSettings, RawRows, Translation, Units
 
 if TYPE_CHECKING:
@@ -118,11 +119,12 @@ ATTRIBUTES = """
     ensemble_ : RuleEnsemble
         The model by itself: predicts from raw data, prints, compares.
     rules_ : pandas.DataFrame
-        One line a term, most important first: rule, coefficient, what it multiplies (odds for the
+        One line a term, most important first: rule, coefficient (of more than two classes
+        one for each), what it multiplies (odds for the
         logit, the mean for the logarithm), degree, support, importance.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Shares of the columns in the importance of all terms.
-    intercept_ : float
+    intercept_ : float, or ndarray of shape (n_classes,)
         Linear predictor of a row on which no rule fires, linear terms aside.
     complexity_ : float
         Sum of ``1 + 0.2 * degree`` over rules, and 1 for each linear term.
@@ -230,7 +232,8 @@ class RuleModel(
         self._n_rows, self._target_name = scan.n_rows, str(getattr(y, "name", None) or "")
         family = self._make_family()
         shift = check_offset(offset, exposure, family, scan.n_rows)
-        family.check_target(target)
+        if not family.output_shape:
+            family.check_target(target)
         labels = self.classes_.tolist() if is_classifier(self) else ()
         expert = read_expert(self.include, self.exclude, scan, weights)
         raw = RawRows(scan, target, weights, shift, tuple(labels), expert)
@@ -347,7 +350,8 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         return read_class_weight(self.class_weight, self.classes_)
 
     def _make_family(self) -> Family:
-        return get_family("binomial")
+        n_classes = len(self.classes_)
+        return get_family("binomial") if n_classes == 2 else Multinomial(n_classes)
 
     def _check_target(self, y: Any, n_rows: int, sample_weight: Any) -> FloatArray:
         labels = column_or_1d(check_labels(y), warn=True)
@@ -359,23 +363,27 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         counts = self._class_weights()
         if counts is not None:
             weights = scale_weights(counts.factors(target, weights), target, weights)
-        check_two_classes(labels, self.classes_, weights)
+        check_classes(labels, self.classes_, weights)
         return target
 
     def decision_function(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
-        """Return the log-odds of the second class in each row."""
+        """Return the log-odds of the second class in each row.
+
+        Of more than two classes, the linear predictor of each, shape (n, n_classes).
+        """
         return self._linear_predictor(X, offset)
 
     def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> FloatArray:
-        """Return the probability of each class, shape (n, 2)."""
+        """Return the probability of each class, shape (n, n_classes)."""
         eta = self._linear_predictor(X, offset)
         mean = self.ensemble_.family.mean
-        return np.column_stack([mean(-eta), mean(eta)])
+        return np.column_stack([mean(-eta), mean(eta)]) if eta.ndim == 1 else mean(eta)
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> AnyArray:
-        """Return the more probable class of each row."""
-        positive = self._linear_predictor(X, offset) > 0
-        labels: AnyArray = self.classes_[positive.astype(np.int64)]
+        """Return the most probable class of each row."""
+        eta = self._linear_predictor(X, offset)
+        best = (eta > 0).astype(np.int64) if eta.ndim == 1 else np.argmax(eta, axis=1)
+        labels: AnyArray = self.classes_[best]
         return labels
 
     def refit(
@@ -411,11 +419,6 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             the ridge of this model; `ruleglm.refit` takes any.
         """
         return self._refit((X, y, sample_weight, offset, None), drop, add, fixed)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 class RuleModelRegressor(RegressorMixin, RuleModel):  # type: ignore[misc]

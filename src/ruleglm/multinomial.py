@@ -9,7 +9,7 @@ rest)``. That is how the solvers treat it, class after class, with ``-rest`` as 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, softmax, xlogy
+from scipy.special import xlogy
 
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.families import NULL_ETA_LIMIT, Family, Rows
@@ -38,7 +38,7 @@ class Multinomial(Family):
         return (self.n_classes,)
 
     def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        surprise = logsumexp(eta, axis=-1) - np.sum(y * eta, axis=-1)
+        surprise = log_total(eta) - np.sum(y * eta, axis=-1)
         return np.asarray(np.maximum(surprise + xlogy(y, y).sum(axis=-1), 0.0))
 
     def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -47,7 +47,8 @@ class Multinomial(Family):
         return share - y, share * (1.0 - share)
 
     def mean(self, eta: FloatArray) -> FloatArray:
-        return np.asarray(softmax(eta, axis=-1))
+        share = np.exp(eta - eta.max(axis=-1, keepdims=True))
+        return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
     def conjugate(self, y: FloatArray, v: FloatArray) -> FloatArray:
         """Supremum over eta of ``v eta - loss(y, eta)``; v has to add up to 0 over the classes."""
@@ -78,6 +79,12 @@ class Multinomial(Family):
         return np.asarray((y >= 0.0) & (y <= 1.0) & complete)
 
 
+def log_total(eta: FloatArray) -> FloatArray:
+    """Return the log-sum-exp of the linear predictors of each row, shape (n_rows,)."""
+    top = eta.max(axis=1, keepdims=True)
+    return np.asarray(np.log(np.exp(eta - top).sum(axis=1)) + top[:, 0])
+
+
 def log_rest(eta: FloatArray, k: int) -> FloatArray:
     """Return the log-sum-exp of all linear predictors but the ``k``-th, shape (n_rows,)."""
-    return np.asarray(logsumexp(np.delete(eta, k, axis=1), axis=1))
+    return log_total(np.delete(eta, k, axis=1))

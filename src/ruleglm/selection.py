@@ -24,8 +24,9 @@ from ruleglm.adaptive import prepare_auto
 from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.engines.packed import evaluate
 from ruleglm.families import Family
-from ruleglm.fitting import PathModel, fit_path
+from ruleglm.fitting import PathModel
 from ruleglm.frames import Table
+from ruleglm.multiclass import fit_path
 from ruleglm.parallel import THREAD_WORK, Workers
 from ruleglm.path import TradeoffPath
 from ruleglm.pricing import Limits, Penalty
@@ -228,15 +229,20 @@ def held_out_losses(raw: RawRows, units: Units, models: Sequence[PathModel]) -> 
     columns = evaluate(units.binning.encode(table), rules)
     lines = np.array([term.column(table) for term in units.terms]).reshape(-1, table.n_rows)
     place = {rule: k for k, rule in enumerate(rules)}
-    y = (raw.y - units.shift) / units.unit
+    shape = units.family.output_shape
+    y = np.eye(shape[0])[raw.y.astype(np.int64)] if shape else (raw.y - units.shift) / units.unit
     offset = np.zeros(table.n_rows) if raw.offset is None else raw.offset / units.unit
     out = np.empty((len(models), len(models[0].coefs)))
     for model, losses in zip(models, out, strict=True):
         mine = columns[[place[rule] for rule in model.rules]]
         first = 1 + len(model.linear)
-        for variant, coef in enumerate(model.coefs):
-            eta = offset + coef[0] + coef[1:first] @ lines[list(model.linear)]
-            kernels.add_columns(mine, np.ascontiguousarray(coef[first:]), 0, len(eta), eta)
+        for variant, coefs in enumerate(model.coefs):
+            etas = []
+            for coef in np.atleast_2d(coefs.T):
+                eta = offset + coef[0] + coef[1:first] @ lines[list(model.linear)]
+                kernels.add_columns(mine, np.ascontiguousarray(coef[first:]), 0, len(eta), eta)
+                etas.append(eta)
+            eta = np.column_stack(etas) if shape else etas[0]
             with np.errstate(over="ignore"):
                 losses[variant] = np.average(units.family.loss(y, eta), weights=raw.weights)
     return out

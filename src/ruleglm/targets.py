@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from ruleglm.columns import is_number
@@ -46,14 +45,8 @@ def check_length(y: AnyArray, n_rows: int) -> None:
         raise ValueError(f"X has {n_rows} rows, but y has {len(y)}")
 
 
-def check_two_classes(labels: AnyArray, classes: AnyArray, weights: FloatArray | None) -> None:
-    """Refuse targets that are not of two classes, rows of weight 0 left out."""
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}, with {len(classes)} classes; "
-            "sklearn.multiclass.OneVsRestClassifier fits one model a class"
-        )
+def check_classes(labels: AnyArray, classes: AnyArray, weights: FloatArray | None) -> None:
+    """Refuse targets of one class, rows of weight 0 left out."""
     present = classes if weights is None else np.unique(labels[weights > 0])
     if len(present) < 2:
         where = "" if weights is None else " in the rows of positive weight"

@@ -18,9 +18,10 @@ from ruleglm.binning import Binning, BinRule, bin_rows
 from ruleglm.class_weights import ClassWeights, scale_weights
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.engines import LocalEngine
+from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.expert import NOTHING, Expert, Wishes, bind
-from ruleglm.families import Family
+from ruleglm.families import Binomial, Family
 from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm
 from ruleglm.pricing import Penalty
@@ -140,17 +141,18 @@ class Units:
         ----------
         rules : sequence of BinRule
         linear : sequence of int, positions of the model's linear terms
-        coef : (1 + n_linear + n_rules,) float64, on the scale of the fit
+        coef : (1 + n_linear + n_rules,) float64, on the scale of the fit; with an axis of classes
+            for the multinomial family
         supports : (n_rules,) float64
         """
         terms = [self.terms[k] for k in linear]
-        slopes = self.unit * coef[1 : 1 + len(terms)] * [term.scale for term in terms]
+        slopes = self.unit * (coef[1 : 1 + len(terms)].T * [term.scale for term in terms]).T
         steps = self.unit * coef[1 + len(terms) :]
-        importances = np.abs(steps) * np.sqrt(supports * (1 - supports))
+        importances = effect_sizes(steps) * np.sqrt(supports * (1 - supports))
         order = sorted(range(len(steps)), key=lambda k: (-importances[k], rules[k]))
         centers = np.array([term.center for term in terms])
         ensemble = RuleEnsemble(
-            intercept=self.shift + self.unit * coef[0] - float(slopes @ centers),
+            intercept=self.shift + self.unit * coef[0] - centers @ slopes,
             rules=tuple(self.binning.to_rule(rules[k]) for k in order),
             coefficients=steps[order],
             linear_terms=tuple(term.term for term in terms),
@@ -161,7 +163,7 @@ class Units:
             orders=self.binning.orders,
             classes=self.classes,
         )
-        spreads = np.abs(slopes) * [term.sd for term in terms]
+        spreads = effect_sizes(slopes) * [term.sd for term in terms]
         return Translation(
             ensemble,
             np.concatenate([np.ones(len(terms)), supports[order]]),
@@ -200,6 +202,18 @@ class Recalled:
     intercept: float
     slopes: FloatArray
     steps: dict[BinRule, float]
+
+
+def effect_sizes(coefficients: FloatArray) -> FloatArray:
+    """Return the size of each term's effect: its coefficient's, or that of its classes together.
+
+    The latter is the Euclidean norm of their differences from the mean, because adding a number to
+    all classes changes no probability.
+    """
+    if coefficients.ndim == 1:
+        return np.abs(coefficients)
+    centered = coefficients - coefficients.mean(axis=1, keepdims=True)
+    return np.asarray(np.linalg.norm(centered, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +263,33 @@ class TrainingRows:
         columns = self.linear
         if columns is not None and linear is not None:
             columns = columns[list(linear)]
+        return self._engine(self.y, self.units.family, self.offset, columns, n_threads)
+
+    def build_class_engines(self, n_threads: int) -> ClassEngines:
+        """Return an engine for each class over these rows, with all linear terms."""
+        labels = self.y.astype(np.int64)
+        engines = [
+            self._engine((labels == k).astype(np.float64), Binomial(), None, self.linear, n_threads)
+            for k in range(*self.units.family.output_shape)
+        ]
+        return ClassEngines(engines, labels, self.weights)
+
+    def _engine(
+        self,
+        y: FloatArray,
+        family: Family,
+        offset: FloatArray | None,
+        linear: FloatArray | None,
+        n_threads: int,
+    ) -> LocalEngine:
         return LocalEngine(
             self.codes,
             self.units.binning.n_bins,
-            self.y,
-            self.units.family,
+            y,
+            family,
             weights=self.weights,
-            offset=self.offset,
-            linear=columns,
+            offset=offset,
+            linear=linear,
             n_threads=n_threads,
         )
 

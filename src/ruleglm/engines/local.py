@@ -145,6 +145,16 @@ class LocalEngine:
         self._forget()
         return float(self._losses_along((0.0,))[0])
 
+    @property
+    def linear_predictor(self) -> FloatArray:
+        """The linear predictor of each row, the offset included."""
+        return self._eta
+
+    def stand_at(self, eta: FloatArray, offset: FloatArray) -> None:
+        """Take another offset, and the linear predictor that the model then has."""
+        self._eta, self._offset = eta, offset
+        self._forget()
+
     def propose(self, delta: FloatArray) -> None:
         """Prepare to move the coefficients along ``delta``."""
         self._direction[:] = 0.0
@@ -169,9 +179,24 @@ class LocalEngine:
 
     def score(self) -> FloatArray:
         """Return the derivative of the mean loss by each coefficient."""
-        gradient = self._gradient_rows()
-        sums = [[gradient.sum()], self.linear @ gradient]
-        return np.concatenate([*sums, self._sum_columns(self._columns, gradient)])
+        return self.project(self._gradient_rows())
+
+    def project(self, values: FloatArray) -> FloatArray:
+        """Return the sum of row values times each column."""
+        sums = [[values.sum()], self.linear @ values]
+        return np.concatenate([*sums, self._sum_columns(self._columns, values)])
+
+    def dense_columns(self) -> FloatArray:
+        """Return all columns as numbers, shape (n_columns, n_rows)."""
+        bits = self._columns.view(np.uint8)
+        rules = np.unpackbits(bits, axis=1, bitorder="little", count=self.n_rows)
+        return np.concatenate([np.ones((1, self.n_rows)), self.linear, rules])
+
+    def combine(self, coef: FloatArray) -> FloatArray:
+        """Return the sum of columns times coefficients in each row."""
+        out = np.zeros(self.n_rows)
+        self._add_model(coef, out)
+        return out
 
     def gram(self) -> FloatArray:
         """Return the second derivatives of the mean loss at the point of the last refresh."""
@@ -330,6 +355,11 @@ class LocalEngine:
             return self.codes, values
         rows = unpack_column(evaluate(self.codes, [rule])[0], self.n_rows)
         return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
+
+    def coverages(self, rules: Sequence[BinRule]) -> list[tuple[bytes, bool]]:
+        """Return a name for the rows that each rule covers, and whether it means the others."""
+        columns = evaluate(self.codes, rules)
+        return [(self._coverage(words), bool(words[0] & np.uint64(1))) for words in columns]
 
     def _coverage(self, words: WordArray) -> bytes:
         """Name the rows that a column covers, the same for the rows that it does not."""

@@ -42,6 +42,7 @@ def find_replacements(
     noise: float,
     price: float,
     n_fixed: int = 0,
+    positions: Sequence[int] | None = None,
 ) -> list[Candidate]:
     """Return for each rule of the model the neighbour that would serve best, if better than it.
 
@@ -53,17 +54,20 @@ def find_replacements(
     noise : float, see `GainPricer.worth`
     price : float, of a unit of complexity, in the unit of gains
     n_fixed : int, rules of the model, its first, that nothing replaces
+    positions : sequence of int, the rules to look at, by default all
     """
     size = max(1, MAX_CELLS // (16 * int(pricer.table.n_bins.sum())))
     total = engine.hessian_sum()
     held = set(engine.rules)
     chosen: dict[BinRule, Candidate] = {}
-    for first in range(n_fixed, len(engine.rules), size):
-        rules = engine.rules[first : first + size]
+    every = list(range(n_fixed, len(engine.rules)) if positions is None else positions)
+    for first in range(0, len(every), size):
+        part = every[first : first + size]
+        rules = [engine.rules[k] for k in part]
         bases = list(
             chain.from_iterable(list_bases(pricer.table, k, r) for k, r in enumerate(rules))
         )
-        found = judge(pricer, engine, rules, coefficients[first : first + size], bases, total)
+        found = judge(pricer, engine, rules, coefficients[part], bases, total)
         best: dict[int, tuple[float, Candidate]] = {}
         for owner, one in found:
             value = one.gain - pricer.luck(one.degree) * noise - price * rule_cost(one.degree)

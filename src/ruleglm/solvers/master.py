@@ -47,6 +47,8 @@ def solve_master(
     coef: FloatArray,
     tol: float,
     limits: Limits = NO_LIMITS,
+    *,
+    balance: bool = True,
 ) -> MasterState:
     """Minimise mean loss plus weighted l1 norm over the engine's columns, from ``coef``.
 
@@ -57,6 +59,7 @@ def solve_master(
     coef : (1 + n_columns,) float64, start
     tol : float, stop when a Newton step promises less than this decrease of the objective
     limits : Limits, at which to stop after the step at hand
+    balance : bool, whether the gradient is centered in the end
     """
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
@@ -65,7 +68,7 @@ def solve_master(
     def price(coef: FloatArray) -> float:
         return float(penalties @ np.abs(coef[1:]))
 
-    free = np.concatenate([[0], 1 + np.flatnonzero(penalties == 0.0)])
+    free = np.concatenate([[0], 1 + np.flatnonzero(penalties == 0.0)]) if balance else None
     return minimise(engine, coef, tol, model, price, limits, balance=free)
 
 

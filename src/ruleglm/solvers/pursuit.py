@@ -9,6 +9,7 @@ beginning of a longer one.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -55,6 +56,10 @@ ACCURACY = 0.01
 
 LEAST_GAIN = 1e-10
 """Gain per unit of complexity, relative to the null loss, at which there is nothing left."""
+
+
+Start: TypeAlias = tuple[list[BinRule], list[int], FloatArray]
+"""Rules, degrees and coefficients of a model to start from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +120,30 @@ def run_pursuit(
     """
     rules, degrees = list(engine.rules), list(engine.degrees)
     engine.keep_rules(range(sum(k > engine.n_linear for k in forced)))
-    walk = Walk(engine, pricer, ridge, mass, forced)
+    return follow(
+        Walk(engine, pricer, ridge, mass, forced),
+        limits,
+        max_complexity=max_complexity,
+        price=price,
+        keep_on_interrupt=keep_on_interrupt,
+        start=None if start is None else (rules, degrees, start),
+    )
+
+
+def follow(
+    walk: "Walk",
+    limits: Limits,
+    *,
+    max_complexity: float,
+    price: float,
+    keep_on_interrupt: bool,
+    start: Start | None = None,
+) -> list[PursuitModel]:
+    """Follow a walk that stands at the empty model; see `run_pursuit`."""
     seen = [walk.record(0.0)]
     reached = 0.0
     if start is not None:
-        walk.jump(rules, degrees, start)
+        walk.jump(*start)
         if walk.complexity() <= max_complexity:
             reached = walk.complexity()
             seen.append(walk.record((seen[0].loss - walk.loss) / max(reached, 1.0)))
@@ -215,13 +239,28 @@ class Walk:
         rules = [self.pricer.luck(degree) for degree in self.engine.degrees]
         return self.noise() * np.array(lines + rules)
 
+    # --- candidates
+
+    def search(self, limits: Limits) -> list[Candidate]:
+        """Return the best rules outside the model."""
+        full = self.due("search", FULL)
+        return self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
+
+    def neighbours(self, price: float) -> list[Candidate]:
+        """Return rules that might serve better than the model's own."""
+        steps = self.coef[1 + len(self.lines) :]
+        n_fixed = self.n_forced_rules()
+        return find_replacements(self.pricer, self.engine, steps, self.noise(), price, n_fixed)
+
+    def n_forced_rules(self) -> int:
+        """Return how many rules, the first ones, are always in the model."""
+        return sum(k > len(self.lines) for k in self.forced)
+
     # --- moves
 
     def grow(self, limits: Limits) -> float | None:
         """Add the best candidates; return the best gain per unit of complexity, None if no gain."""
-        full = self.due("search", FULL)
-        found = self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
-        table = self.offer(found)
+        table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         best, n_added = None, 0
@@ -244,15 +283,7 @@ class Walk:
         """Swap rules for neighbours while that helps; return the number of swaps that stay."""
         before = self.record(price)
         objective = self.objective() + 0.5 * price * before.complexity
-        first = 1 + len(self.lines)
-        found = find_replacements(
-            self.pricer,
-            self.engine,
-            self.coef[first:],
-            self.noise(),
-            price,
-            sum(k >= first for k in self.forced),
-        )
+        found = self.neighbours(price)
         table = self.offer(found)
         costs, luck = self.costs(), self.luck()
         n_swaps = 0
@@ -291,40 +322,29 @@ class Walk:
 
     def offer(self, candidates: list[Candidate]) -> Stepwise:
         """Put candidates beside the model's columns."""
-        engine = self.engine
         members = self.members()
-        n_new = engine.add_rules(
-            [one.rule for one in candidates], [one.degree for one in candidates]
-        )
+        n_new = self.add([one.rule for one in candidates], [one.degree for one in candidates])
         members = np.concatenate([members, np.zeros(n_new, np.bool_)])
-        self.coef = np.concatenate([self.coef, np.zeros(n_new)])
-        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members)
+        self.coef = np.concatenate([self.coef, np.zeros((n_new, *self.coef.shape[1:]))])
+        return self.tabulate(members)
 
     def settle(self, table: Stepwise, tol: float) -> None:
         """Keep the columns of the model, and fit their coefficients."""
-        engine, first = self.engine, 1 + len(self.lines)
+        first = 1 + len(self.lines)
         self.lines = table.member[1:first].copy()
         kept = np.flatnonzero(table.member[first:])
-        gone = ~table.member & (self.coef != 0.0)
         every = np.concatenate([np.arange(first), first + kept])
-        if gone.any():
-            start = np.where(table.member, self.coef, 0.0)
-            engine.propose(start - self.coef)
-            engine.accept(1.0)
-            self.coef = start
+        start = self.coef.copy()
+        start[~table.member] = 0.0
+        if (start != self.coef).any():
+            self.move(start)
         self.coef = self.coef[every]
-        engine.keep_rules(kept.tolist())
+        self.keep(kept.tolist())
         self.refit(tol)
-
-    def refit(self, tol: float) -> None:
-        """Fit the coefficients of the model's columns."""
-        state = refit(self.engine, self.coef, self.ridge, max(tol, 1e-12), self.members())
-        self.coef = state.coef
-        self.loss = state.objective - 0.5 * float(self._ridges() @ self.coef**2)
 
     def objective(self) -> float:
         """Return the mean loss plus the ridge."""
-        return self.loss + 0.5 * float(self._ridges() @ self.coef**2)
+        return self.loss + 0.5 * float((self._ridges() @ self.coef**2).sum())
 
     def _ridges(self) -> FloatArray:
         ridge = np.full(len(self.coef), self.ridge)
@@ -346,21 +366,52 @@ class Walk:
 
     def jump(self, rules: list[BinRule], degrees: list[int], coef: FloatArray) -> None:
         """Go to a model of these rules and of the lines that have a coefficient, and fit it."""
-        engine, first = self.engine, 1 + len(self.lines)
-        engine.keep_rules([])
-        engine.add_rules(rules, degrees)
-        self.lines = self.lines | (coef[1:first] != 0.0)
+        self.keep([])
+        self.add(rules, degrees)
+        slopes = coef[1 : 1 + len(self.lines)]
+        self.lines = self.lines | (slopes != 0.0).reshape(len(slopes), -1).any(axis=1)
         self.coef = coef
-        self.loss = engine.set_coefficients(coef)
+        self.stand()
         self.refit(ACCURACY**2 * self.loss)
 
     def restore(self, model: PursuitModel) -> None:
         """Go back to a model."""
-        engine, first = self.engine, 1 + len(self.lines)
-        engine.keep_rules([])
-        engine.add_rules(model.rules, model.degrees)
+        self.keep([])
+        self.add(model.rules, model.degrees)
         self.lines = np.zeros(len(self.lines), np.bool_)
         self.lines[list(model.linear)] = True
-        self.coef = np.zeros(first + len(model.rules))
+        n_columns = 1 + len(self.lines) + len(model.rules)
+        self.coef = np.zeros((n_columns, *self.coef.shape[1:]))
         self.coef[self.members()] = model.coef
-        self.loss = engine.set_coefficients(self.coef)
+        self.stand()
+
+    # --- what is asked of the engine
+
+    def add(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
+        """Add columns; return their number."""
+        return self.engine.add_rules(rules, degrees)
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Drop all rules but those at ``positions``."""
+        self.engine.keep_rules(positions)
+
+    def tabulate(self, members: BoolArray) -> Stepwise:
+        """Return the quadratic model over all columns."""
+        engine = self.engine
+        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members)
+
+    def move(self, coef: FloatArray) -> None:
+        """Go to other coefficients."""
+        self.engine.propose(coef - self.coef)
+        self.engine.accept(1.0)
+        self.coef = coef
+
+    def stand(self) -> None:
+        """Bring the engine to the coefficients."""
+        self.loss = self.engine.set_coefficients(self.coef)
+
+    def refit(self, tol: float) -> None:
+        """Fit the coefficients of the model's columns."""
+        state = refit(self.engine, self.coef, self.ridge, max(tol, 1e-12), self.members())
+        self.coef = state.coef
+        self.loss = state.objective - 0.5 * float(self._ridges() @ self.coef**2)

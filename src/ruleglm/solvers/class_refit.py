@@ -1,0 +1,148 @@
+"""Coefficients of several classes together, without an l1 penalty.
+
+Newton's method with conjugate gradients: the second derivatives between classes are never written
+down, only multiplied with; the Gram matrices of the classes, each by itself, precondition.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.engines.classes import ClassEngines
+from ruleglm.solvers.master import ARMIJO, HALVINGS, MAX_NEWTON, REFIT_RIDGE
+
+MAX_PRODUCTS = 200
+"""Products with the second derivatives in one Newton step."""
+
+FORCING = 0.1
+"""Share of the gradient that a Newton step may leave unsolved."""
+
+MAX_DENSE = 1 << 22
+"""Entries of columns that are written out to multiply with: 32 MB."""
+
+STALE = 0.95
+"""Share of the mean loss below which the Gram matrices of the classes are computed anew."""
+
+
+def refit_classes(
+    classes: ClassEngines,
+    coef: FloatArray,
+    members: BoolArray,
+    ridge: float = REFIT_RIDGE,
+    tol: float = 1e-10,
+) -> FloatArray:
+    """Minimise mean loss plus ``ridge / 2`` times the sum of squares; return the coefficients.
+
+    Parameters
+    ----------
+    classes : ClassEngines, all with the same columns, standing at ``coef``; left at the solution
+    coef : (n_columns, n_classes) float64
+    members : (n_columns, n_classes) bool, the coefficients that may move
+    ridge : float, on all coefficients but the intercepts
+    tol : float, stop when a step promises less than this decrease of the objective
+    """
+    ridges = np.full((len(coef), 1), ridge)
+    ridges[0] = 0.0
+    classes.refresh(STALE)
+    precondition = build_preconditioner(classes, members, ridges)
+    columns = Columns(classes)
+    loss = classes.loss()
+    for _ in range(MAX_NEWTON):
+        share = classes.family.mean(classes.eta)
+        gradient = columns.project(classes.gradient()) + ridges * coef
+        gradient[~members] = 0.0
+
+        def curve(step: FloatArray, share: FloatArray = share) -> FloatArray:
+            product = columns.project(classes.curve(columns.combine(step), share))
+            product += ridges * step
+            product[~members] = 0.0
+            return product
+
+        step = solve_by_conjugate_gradients(curve, -gradient, precondition)
+        promise = float(np.sum(gradient * step))
+        direction = columns.combine(step)
+        objective = loss + 0.5 * float(np.sum(ridges * coef**2))
+        for length in (1.0, *HALVINGS):
+            new = coef + length * step
+            new_loss = classes.loss(length * direction)
+            value = new_loss + 0.5 * float(np.sum(ridges * new**2))
+            if value <= objective + ARMIJO * length * promise or promise > -tol:
+                break
+        else:
+            break
+        coef, loss = new, new_loss
+        classes.move(length * direction)
+        if promise > -tol:
+            break
+    return coef
+
+
+class Columns:
+    """The columns of the classes, to multiply with: dense if they are small, else as bits."""
+
+    def __init__(self, classes: ClassEngines) -> None:
+        self._engine = engine = classes.engines[0]
+        n_columns = 1 + engine.n_linear + len(engine.rules)
+        small = n_columns * engine.n_rows <= MAX_DENSE
+        self._dense = engine.dense_columns() if small else None
+
+    def combine(self, coef: FloatArray) -> FloatArray:
+        """Return the sums of columns times coefficients, shape (n_rows, n_classes)."""
+        if self._dense is not None:
+            return np.asarray(coef.T @ self._dense).T
+        coefs = np.ascontiguousarray(coef.T)
+        return np.column_stack([self._engine.combine(one) for one in coefs])
+
+    def project(self, values: FloatArray) -> FloatArray:
+        """Return the sums of row values times columns, shape (n_columns, n_classes)."""
+        if self._dense is not None:
+            return np.asarray(self._dense @ values)
+        rows = np.ascontiguousarray(values.T)
+        return np.column_stack([self._engine.project(one) for one in rows])
+
+
+def build_preconditioner(
+    classes: ClassEngines, members: BoolArray, ridges: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """Return what solves with the second derivatives of each class by itself."""
+    inverses = np.zeros((len(classes), len(members), len(members)))
+    for k, engine in enumerate(classes.engines):
+        mine = np.flatnonzero(members[:, k])
+        matrix = engine.gram()[np.ix_(mine, mine)] + np.diag(ridges[mine, 0])
+        matrix[np.diag_indices(len(mine))] += 1e-12 * max(np.trace(matrix), 1e-300)
+        factor = linalg.cho_factor(matrix)
+        inverses[k][np.ix_(mine, mine)] = linalg.cho_solve(factor, np.eye(len(mine)))
+
+    def solve(values: FloatArray) -> FloatArray:
+        return np.asarray((inverses @ values.T[:, :, None])[:, :, 0].T)
+
+    return solve
+
+
+def solve_by_conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray],
+    right: FloatArray,
+    precondition: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Solve until the residual, in the norm of the preconditioner, is a share of the first."""
+    solution = np.zeros_like(right)
+    residual = right.copy()
+    ready = precondition(residual)
+    direction = ready.copy()
+    size = first = float(np.sum(residual * ready))
+    for _ in range(MAX_PRODUCTS):
+        if size <= FORCING**2 * first or size <= 0.0:
+            break
+        curved = product(direction)
+        curvature = float(np.sum(direction * curved))
+        if curvature <= 0.0:
+            break
+        length = size / curvature
+        solution += length * direction
+        residual -= length * curved
+        ready = precondition(residual)
+        size, before = float(np.sum(residual * ready)), size
+        direction = ready + size / before * direction
+    return solution
