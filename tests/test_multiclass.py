@@ -1,13 +1,261 @@
+"""More than two classes, against scikit-learn's multinomial and against the binomial code."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+from scipy.special import softmax
+from sklearn.datasets import load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from ruleglm import RuleClassifier, RuleClassifierCV
+from ruleglm.binning import bin_rows
+from ruleglm.engines import LocalEngine
+from ruleglm.engines.classes import ClassEngines
+from ruleglm.engines.packed import evaluate, unpack_columns
+from ruleglm.families import get_family
+from ruleglm.frames import scan_table
+from ruleglm.multinomial import Multinomial, log_rest
+from ruleglm.pricing import Limits, Penalty, build_pricer
+from ruleglm.solvers.class_refit import refit_classes
+from ruleglm.solvers.classes import run_class_generation
+from tests.reference.binarise import all_rules
+
+relaxed = settings(deadline=None, max_examples=25)
+
+
+def random_rows(seed, n=120, n_classes=3):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n).round(1), "b": rng.choice(list("uvw"), n)})
+    X.loc[rng.random(n) < 0.1, "a"] = np.nan
+    scores = rng.gumbel(size=(n, n_classes))
+    scores[:, 0] += 2.0 * (X["a"] > 0)
+    scores[:, 1] += 2.0 * ((X["b"] == "u") & (X["a"] < 0.5))
+    return X, np.argmax(scores, axis=1)
+
+
+def build_classes(X, y, bins=4, weights=None, n_classes=None):
+    binning, codes = bin_rows(scan_table(X), bins=bins)
+    shares = None if weights is None else weights / weights.sum()
+    engines = [
+        LocalEngine(
+            codes, binning.n_bins, (y == k).astype(float), get_family("binomial"), weights=shares
+        )
+        for k in range(n_classes or y.max() + 1)
+    ]
+    return binning, codes, ClassEngines(engines, y, shares)
+
+
+def list_rules(binning, codes, max_degree):
+    masks = [list(bins.vocabulary.masks) for bins in binning.features]
+    pairs = all_rules(codes, masks, max_degree, per_feature=max_degree)
+    return [rule for rule, _ in pairs], [degree for _, degree in pairs]
+
+
+# ------------------------------------------------------------------------------ the family
+
+
+@relaxed
+@given(st.integers(0, 10_000), st.integers(2, 6))
+def test_family_is_smooth_and_dual(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    family = Multinomial(n_classes)
+    y, eta = np.eye(n_classes)[rng.integers(n_classes, size=4)], rng.normal(size=(4, n_classes)) * 3
+    gradient, hessian = family.gradient_and_hessian(y, eta)
+    for row in range(4):
+        slope = approx_fprime(eta[row], lambda e, row=row: family.loss(y[row][None], e[None])[0])
+        np.testing.assert_allclose(gradient[row], slope, atol=1e-6)
+    np.testing.assert_allclose(family.mean(eta), softmax(eta, axis=1))
+    np.testing.assert_allclose(hessian, family.mean(eta) * (1 - family.mean(eta)))
+    product = np.sum(gradient * eta, axis=1)  # Fenchel's equality at the gradient
+    np.testing.assert_allclose(
+        family.loss(y, eta) + family.conjugate(y, gradient), product, atol=1e-9
+    )
+    other = rng.normal(size=eta.shape)
+    bound = np.sum(gradient * other, axis=1) - family.conjugate(y, gradient)
+    assert (family.loss(y, other) >= bound - 1e-9).all()
+
+
+@relaxed
+@given(st.integers(0, 10_000))
+def test_a_class_sees_a_binomial_loss(seed):
+    rng = np.random.default_rng(seed)
+    eta, k = rng.normal(size=(6, 4)) * 5, int(rng.integers(4))
+    y = np.eye(4)[rng.integers(4, size=6)]
+    binomial = get_family("binomial")
+    shift = eta[:, k] - log_rest(eta, k)
+    np.testing.assert_allclose(
+        binomial.gradient(y[:, k], shift), Multinomial(4).gradient(y, eta)[:, k], atol=1e-12
+    )
+
+
+def test_null_intercepts_with_offset():
+    rng = np.random.default_rng(0)
+    y, offset = np.eye(3)[rng.integers(3, size=200)], rng.normal(size=(200, 3))
+    weights = rng.random(200)
+    family = Multinomial(3)
+    eta = family.null_eta(y, weights, offset)
+    residual = weights @ family.gradient(y, offset + eta) / weights.sum()
+    np.testing.assert_allclose(residual, 0.0, atol=1e-12)
+    assert abs(eta.sum()) < 1e-12
+
+
+# ------------------------------------------------------------------- optima, independently
+
+
+@pytest.mark.parametrize(("seed", "weighted"), [(0, False), (1, True)])
+def test_objective_is_that_of_the_problem_with_all_rules(seed, weighted):
+    X, y = random_rows(seed, n=80)
+    weights = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float) if weighted else None
+    binning, codes, classes = build_classes(X, y, weights=weights)
+    penalty = Penalty(0.01, 0.004)
+    pricers = [build_pricer("histogram", binning.features, 2, None) for _ in range(3)]
+    found = run_class_generation(
+        classes, pricers, penalty, Limits(), tol=1e-7, max_rounds=300
+    ).solution
+    assert found.ending == "certified"
+    rules, degrees = list_rules(binning, codes, 2)
+    prices = np.array([penalty.of(degree) for degree in degrees])
+    columns = np.unique(unpack_columns(evaluate(codes, rules), len(y)) / prices[:, None], axis=0).T
+    reference = LogisticRegression(
+        C=1.0 / (len(y) if weights is None else weights.sum()),
+        l1_ratio=1.0,
+        solver="saga",
+        tol=1e-5,
+        max_iter=20_000,
+    ).fit(columns, y, weights)
+    loss = log_loss(y, reference.predict_proba(columns), sample_weight=weights)
+    expected = loss + np.abs(reference.coef_).sum()
+    assert found.lower_bound <= expected
+    assert found.objective <= expected * (1 + 1e-7)
+    assert found.objective == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_refit_is_the_ridge_optimum(small, monkeypatch):
+    if not small:
+        monkeypatch.setattr("ruleglm.solvers.class_refit.MAX_DENSE", 0)
+    X, y = random_rows(5)
+    binning, codes, classes = build_classes(X, y)
+    rules, degrees = list_rules(binning, codes, 1)
+    for engine in classes.engines:
+        engine.add_rules(rules, degrees)
+    held = classes.engines[0].rules
+    coef = np.zeros((1 + len(held), 3))
+    coef[0] = classes.null_intercepts()
+    classes.set_coefficients(list(coef.T.copy()))
+    ridge = 0.02
+    coef = refit_classes(classes, coef, np.ones(coef.shape, bool), ridge, 1e-13)
+    columns = unpack_columns(evaluate(codes, held), len(y)).T.astype(float)
+    reference = LogisticRegression(C=1 / (ridge * len(y)), tol=1e-10, max_iter=10_000)
+    reference.fit(columns, y)
+    np.testing.assert_allclose(coef[1:], reference.coef_.T, atol=1e-4)
+    np.testing.assert_allclose(
+        softmax(coef[0] + columns @ coef[1:], axis=1), reference.predict_proba(columns), atol=1e-5
+    )
+    expected = log_loss(y, reference.predict_proba(columns))
+    assert classes.loss() == pytest.approx(expected, rel=1e-6)
+
+
+def test_bound_is_valid_when_stopped_early():
+    X, y = random_rows(9, n=200, n_classes=4)
+    bounds, best = [], np.inf
+    for rounds in (1, 2, 3, 100):
+        binning, _, classes = build_classes(X, y, bins=8)
+        pricers = [build_pricer("auto", binning.features, 2, None) for _ in range(4)]
+        found = run_class_generation(
+            classes, pricers, Penalty(0.005, 0.001), Limits(), tol=1e-6, max_rounds=rounds
+        ).solution
+        bounds.append(found.lower_bound)
+        best = min(best, found.objective)
+    assert max(bounds) <= best
+    assert bounds[-1] == pytest.approx(best, rel=1e-5)
+
+
+# ------------------------------------------------------------------------- the estimators
+
+BOTH = pytest.mark.parametrize("penalty", ["l1", "l0"])
+
+
+def fit(penalty, X, y, **options):
+    return RuleClassifier(penalty=penalty, linear_terms=True, **options).fit(X, y)
 
 
 @BOTH
-def test_warm_start_and_callback(penalty):
+def test_probabilities_add_up_and_labels_follow(penalty):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = fit(penalty, X, names)
+    shares = model.predict_proba(X)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(shares, softmax(model.decision_function(X), axis=1))
+    assert (model.predict(X) == model.classes_[shares.argmax(axis=1)]).all()
+    assert model.score(X, names) > 0.93
+    assert model.rules_.filter(like="coefficient of").shape[1] == 3
+    np.testing.assert_allclose(
+        model.ensemble_.contributions(X).sum(axis=1), model.decision_function(X), atol=1e-9
+    )
+
+
+@BOTH
+def test_training_loss_is_that_of_the_predictions(penalty):
     X, y = load_wine(return_X_y=True, as_frame=True)
-    told = []
-    model = RuleClassifier(penalty=penalty, warm_start=True, bins=16, callback=told.append)
-    first = model.fit(X, y).ensemble_
-    n_rounds = len(told)
-    assert n_rounds > 0
-    model.fit(X, y)
-    assert len(told) - n_rounds < n_rounds
-    np.testing.assert_allclose(model.ensemble_.predict(X), first.predict(X), atol=0.02)
+    model = RuleClassifierCV(penalty=penalty, cv=2, n_lambdas=6, max_complexity=12).fit(X, y)
+    table = model.path_.table()
+    for index, ensemble in enumerate(model.path_):
+        assert table["train_loss"][index] == pytest.approx(log_loss(y, ensemble.predict(X)))
+        assert ensemble.complexity <= 12 + 1e-9
+    if penalty == "l1":
+        assert (table["gap"] <= model.tol).all()
+    again = model.at(len(table) - 1)
+    np.testing.assert_allclose(again.predict_proba(X), ensemble.predict(X), atol=1e-12)
+
+
+@BOTH
+def test_weights_are_repeated_rows(penalty):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    counts = np.random.default_rng(1).integers(0, 3, len(y))
+    weighted = RuleClassifier(penalty=penalty, bins=8).fit(X, y, counts)
+    rows = np.repeat(np.arange(len(y)), counts)
+    repeated = RuleClassifier(penalty=penalty, bins=8).fit(X.iloc[rows], y.iloc[rows])
+    assert weighted.ensemble_.rules == repeated.ensemble_.rules
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+
+
+@BOTH
+def test_no_two_rules_cover_the_same_rows(penalty):
+    X, y = random_rows(3, n=300, n_classes=4)
+    model = RuleClassifier(penalty=penalty, lambda_0=0.003, bins=8).fit(X, y)
+    table = model.ensemble_.read(X)
+    seen = set()
+    for rule in model.ensemble_.rules:
+        mask = rule.holds(table)
+        key = (mask if mask[0] else ~mask).tobytes()
+        assert key not in seen
+        seen.add(key)
+
+
+@BOTH
+def test_any_number_of_threads_gives_one_model(penalty):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    one, two = (fit(penalty, X, y, n_jobs=n) for n in (1, 2))
+    assert one.ensemble_ == two.ensemble_
+
+
+def test_a_class_without_rows_in_a_fold():
+    X, y = random_rows(2, n=90)
+    y = np.where(np.arange(90) == 0, 7, y)
+    folds = [(np.arange(30, 90), np.arange(30)), (np.arange(60), np.arange(60, 90))]
+    model = RuleClassifierCV(cv=folds, max_complexity=6).fit(X, y)
+    assert np.isfinite(model.path_.table()["cv_mean"]).all()
+    assert model.predict_proba(X).shape == (90, 4)
+
+
+def test_offset_is_refused():
+    X, y = random_rows(2)
+    with pytest.raises(ValueError, match="two classes"):
+        RuleClassifier().fit(X, y, offset=np.zeros(len(y)))

@@ -21,7 +21,7 @@ from ruleglm.dtypes import (
     WordArray,
 )
 from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
-from ruleglm.engines.packed import evaluate, unpack_column
+from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
 
@@ -188,8 +188,7 @@ class LocalEngine:
 
     def dense_columns(self) -> FloatArray:
         """Return all columns as numbers, shape (n_columns, n_rows)."""
-        bits = self._columns.view(np.uint8)
-        rules = np.unpackbits(bits, axis=1, bitorder="little", count=self.n_rows)
+        rules = unpack_columns(self._columns, self.n_rows)
         return np.concatenate([np.ones((1, self.n_rows)), self.linear, rules])
 
     def combine(self, coef: FloatArray) -> FloatArray:

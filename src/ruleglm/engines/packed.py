@@ -1,4 +1,4 @@
-"""Columns of rules as bits, 64 rows a word."""
+"""Columns of rules as bits, one word for 64 rows."""
 
 from collections.abc import Sequence
 
@@ -28,4 +28,10 @@ def mask_table(mask: int) -> CodeArray:
 
 def unpack_column(words: WordArray, n_rows: int) -> BoolArray:
     """Unpack one column of bits into a row mask."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little", count=n_rows).view(np.bool_)
+    return np.asarray(unpack_columns(words[None], n_rows)[0])
+
+
+def unpack_columns(words: WordArray, n_rows: int) -> BoolArray:
+    """Unpack columns of bits, shape (n_columns, n_words), into row masks."""
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=n_rows)
+    return bits.view(np.bool_)
