@@ -338,6 +338,8 @@ class ClassRefitter:
             self._classes.set_coefficients(list(np.ascontiguousarray(coef.T))) for coef in coefs
         ]
         unused = [1 + j for j in range(engine.n_linear) if j not in linear]
+        for coef in coefs:
+            coef[0] -= coef[0].mean()  # no probability knows their sum
         return PathModel(
             strength,
             lambda_1,
