@@ -1,5 +1,6 @@
 """scikit-learn's own checks, none skipped and none expected to fail."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ruleglm import RuleClassifier, RuleClassifierCV, RuleRegressor, RuleRegressorCV
@@ -7,6 +8,7 @@ from ruleglm import RuleClassifier, RuleClassifierCV, RuleRegressor, RuleRegress
 SMALL = {"penalty": "l1", "n_lambdas": 4, "cv": 2, "bins": 8}
 
 
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 @parametrize_with_checks(
     [
         RuleClassifier(),

@@ -52,6 +52,11 @@ class Candidate:
     gain: float
 
 
+def round_off(value: float) -> float:
+    """Leave out the digits that are rounding."""
+    return float(f"{value:.{DIGITS}g}")
+
+
 def rule_cost(degree: int) -> float:
     """Return what a rule adds to the complexity."""
     return 1.0 + DEGREE_WEIGHT * degree
@@ -140,7 +145,7 @@ class GainPricer:
 
         def rank(candidate: Candidate) -> tuple[float, BinRule]:
             worth = self.worth(candidate.gain, candidate.degree, noise)
-            return -float(f"{worth:.{DIGITS}g}"), candidate.rule
+            return -round_off(worth), candidate.rule
 
         best = sorted(found.values(), key=rank)[:N_EXTENDED]
         while best and not limits.over():

@@ -12,7 +12,7 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.classes import ClassEngines
-from ruleglm.pricing.gains import Candidate, GainPricer
+from ruleglm.pricing.gains import Candidate, GainPricer, round_off
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.class_refit import refit_classes
@@ -102,9 +102,9 @@ class ClassWalk(Walk):
         for k in asked:
             engine = self.classes.turn_to(k)
             answers = self.pricers[k].price(engine, noise, n_each, limits, full=full)
-            self._hopes[k] = max((one.gain for one in answers), default=0.0)
+            self._hopes[k] = max((round_off(one.gain) for one in answers), default=0.0)
             found.update({one.rule: one for one in answers})
-        best = sorted(found.values(), key=lambda one: (-one.gain, one.rule))
+        best = sorted(found.values(), key=lambda one: (-round_off(one.gain), one.rule))
         return best[: max(N_CANDIDATES, 2 * len(asked))]
 
     def neighbours(self, price: float) -> list[Candidate]:
