@@ -270,3 +270,16 @@ def test_offset_is_refused():
     X, y = random_rows(2)
     with pytest.raises(ValueError, match="two classes"):
         RuleClassifier().fit(X, y, offset=np.zeros(len(y)))
+
+
+def test_rules_of_a_person():
+    X, y = random_rows(6, n=200)
+    wish, ban = "a > 0.25 and b = 'v'", "b = 'u'"
+    model = RuleClassifier(penalty="l0", max_complexity=8, include=[wish], exclude=[ban]).fit(X, y)
+    texts = [rule.text() for rule in model.ensemble_.rules]
+    assert wish in texts
+    assert not any(ban in text for text in texts)
+    banned = RuleClassifier(lambda_0=0.005, exclude=[ban]).fit(X, y)
+    assert not any(ban in rule.text() for rule in banned.ensemble_.rules)
+    with pytest.raises(ValueError, match="penalty='l0'"):
+        RuleClassifier(include=[wish]).fit(X, y)

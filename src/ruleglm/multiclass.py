@@ -149,7 +149,7 @@ def walk_class_penalties(
 def resume_classes(
     classes: ClassEngines, rows: TrainingRows, settings: FitSettings, previous: RuleEnsemble
 ) -> Coefs:
-    """Give the engines the rules of an earlier model that are still allowed; return coefficients."""
+    """Give the engines the rules of an earlier model that are allowed; return coefficients."""
     bans = Bans(ConditionTable(rows.wishes.features), rows.wishes.banned)
     return [
         resume(engine, rows, bans, settings, previous.of_class(k))
@@ -229,7 +229,7 @@ def pursue_classes(
     max_degree, max_terms, largest = pursuit_limits(settings)
     table = ConditionTable(rows.wishes.features)
     classes = rows.build_class_engines(settings.n_threads)
-    forced = [rows.wishes.enter(engine) for engine in classes.engines][0]
+    entered = [rows.wishes.enter(engine) for engine in classes.engines]
     first, start = classes.engines[0], None
     if previous is not None:
         coefs = resume_classes(classes, rows, settings, previous)
@@ -247,7 +247,7 @@ def pursue_classes(
         for _ in classes.engines
     ]
     found = follow(
-        ClassWalk(classes, pricers, WALK_RIDGE / rows.size, rows.size, forced),
+        ClassWalk(classes, pricers, WALK_RIDGE / rows.size, rows.size, entered[0]),
         limits,
         max_complexity=largest,
         price=0.0 if settings.price is None else settings.price,
