@@ -309,12 +309,9 @@ class ScriptedWalk:
 def test_models_that_shrink_later_do_not_change_a_shorter_path(points, shorter, further):
     paths = []
     for most in (shorter, shorter + further):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pursuit, "Walk", lambda *_: ScriptedWalk(points))
-            found = run_pursuit(
-                None, None, Limits(), max_complexity=float(most), ridge=1.0, mass=1.0
-            )
-        paths.append(found)
+        walk = ScriptedWalk(points)
+        limits = {"max_complexity": float(most), "price": 0.0, "keep_on_interrupt": True}
+        paths.append(pursuit.follow(walk, Limits(), **limits))
     assert all(model.complexity <= shorter for model in paths[0])
     assert_same_path(paths[0], [model for model in paths[1] if model.complexity <= shorter])
 

@@ -369,7 +369,7 @@ class Walk:
         self.keep([])
         self.add(rules, degrees)
         slopes = coef[1 : 1 + len(self.lines)]
-        self.lines = self.lines | (slopes != 0.0).reshape(len(slopes), -1).any(axis=1)
+        self.lines = self.lines | np.any(slopes != 0.0, axis=tuple(range(1, slopes.ndim)))
         self.coef = coef
         self.stand()
         self.refit(ACCURACY**2 * self.loss)
