@@ -1,4 +1,7 @@
-"""The application: its commands and their order in the help."""
+"""The application: its commands and their order in the help.
+
+No module here imports, at its top, what takes long to load: help and mistakes are answered at once.
+"""
 
 from typing import Annotated
 

@@ -1,6 +1,6 @@
 """``ruleglm explain``: why a row is predicted as it is."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -13,8 +13,10 @@ from ruleglm.cli.shell import Screen, command
 from ruleglm.cli.sources import read_source
 from ruleglm.cli.use import read_known, total_offset
 from ruleglm.cli.view import Line, align_numbers, lines_table, number_text, signed, term_parts
-from ruleglm.ensemble import RuleEnsemble
-from ruleglm.explain import Explanation, explain_row
+
+if TYPE_CHECKING:
+    from ruleglm.ensemble import RuleEnsemble
+    from ruleglm.explain import Explanation
 
 
 @command
@@ -39,6 +41,8 @@ def explain(
 
     Example: ruleglm explain model.json new.csv --row 0 --row 7
     """
+    from ruleglm.explain import explain_row
+
     screen = Screen(as_json)
     saved = open_model(model)
     frame, ensemble = read_source(data, saved.texts()), saved.reading()
@@ -60,7 +64,7 @@ def explain(
     screen.finish({"rows": documents})
 
 
-def find_label(ensemble: RuleEnsemble, text: str | None, row: Any, offset: float) -> Any:
+def find_label(ensemble: "RuleEnsemble", text: str | None, row: Any, offset: float) -> Any:
     """Return the class of several to explain: the one named, or the likeliest."""
     if not ensemble.family.output_shape:
         if text is not None:
@@ -74,7 +78,7 @@ def find_label(ensemble: RuleEnsemble, text: str | None, row: Any, offset: float
     return named[text]
 
 
-def explanation_text(told: Explanation, ensemble: RuleEnsemble, width: int) -> Text:
+def explanation_text(told: "Explanation", ensemble: "RuleEnsemble", width: int) -> Text:
     """Lay out the terms at work, what each adds and the prediction so far."""
     parts = dict(zip(ensemble.terms[1:], term_parts(ensemble), strict=True))
     terms = told.terms
@@ -87,12 +91,12 @@ def explanation_text(told: Explanation, ensemble: RuleEnsemble, width: int) -> T
     return lines_table(["adds", "so far"], lines, width)
 
 
-def conclusion(told: Explanation, ensemble: RuleEnsemble) -> str:
+def conclusion(told: "Explanation", ensemble: "RuleEnsemble") -> str:
     """Say what the terms add up to."""
     return f"Sum {signed(told.eta)}, {told.what}: {mean_text(ensemble, told.mean)}"
 
 
-def mean_text(ensemble: RuleEnsemble, mean: float) -> str:
+def mean_text(ensemble: "RuleEnsemble", mean: float) -> str:
     """Write a prediction: a probability as a percentage."""
     share = ensemble.family.link in ("logit", "softmax")
     return f"{mean:.1%}" if share else number_text(mean)
@@ -111,7 +115,7 @@ def value_text(value: Any) -> str:
     )
 
 
-def describe(number: int, told: Explanation) -> dict[str, Any]:
+def describe(number: int, told: "Explanation") -> dict[str, Any]:
     """Return an explanation as JSON can hold it."""
     terms = told.terms.to_dict(orient="records")
     return {

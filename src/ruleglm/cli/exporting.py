@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,9 @@ from ruleglm.cli.roles import without_unknown
 from ruleglm.cli.shell import command, remark
 from ruleglm.cli.sources import read_source
 from ruleglm.cli.use import read_known
-from ruleglm.export import Scorecard, to_json, to_onnx, to_python, to_scorecard, to_sql
+
+if TYPE_CHECKING:
+    from ruleglm.export import Scorecard
 
 
 class ExportName(StrEnum):
@@ -59,6 +61,8 @@ def export(
     A scorecard is Markdown or HTML if --out ends with .md or .html. Example: ruleglm export
     model.json --to sql --table loans --key id --out score.sql
     """
+    from ruleglm.export import to_json, to_onnx, to_python, to_sql
+
     if to == ExportName.onnx and out == STDOUT:
         raise typer.BadParameter("An ONNX graph is no text; name a file: --out model.onnx.")
     check_outputs([out], force)
@@ -87,8 +91,10 @@ def export(
 
 def make_card(
     saved: SavedModel, max_points: int | None, pdo: float | None, data: str | None
-) -> Scorecard:
+) -> "Scorecard":
     """Round a model to points; rows whose target is known tell what that costs."""
+    from ruleglm.export import to_scorecard
+
     ensemble = saved.reading()
     if data is None:
         return to_scorecard(ensemble, max_points=max_points, pdo=pdo)
@@ -101,7 +107,7 @@ def make_card(
     )
 
 
-def write_card(card: Scorecard, out: Path) -> str:
+def write_card(card: "Scorecard", out: Path) -> str:
     """Write a scorecard in the format of a file's name, as text for others."""
     if out.suffix == ".md":
         return card.to_markdown()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ruleglm.cli.errors import UserError
 from ruleglm.cli.sources import file_format, import_reader
-from ruleglm.export.json_format import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +54,8 @@ def write_file(content: str | bytes, path: Path) -> None:
     Whoever reads the file sees the old one or the whole new one. What is no plain file (a pipe,
     /dev/null) is written to as it is.
     """
+    from ruleglm.export.json_format import write_whole
+
     if path == STDOUT and isinstance(content, str):
         sys.stdout.write(content)
     elif path == STDOUT:

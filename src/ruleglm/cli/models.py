@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ruleglm.cli.errors import UserError
 from ruleglm.cli.roles import Roles
-from ruleglm.conditions import Levels
-from ruleglm.ensemble import RuleEnsemble
-from ruleglm.export import load_model, load_summary, to_json
+
+if TYPE_CHECKING:
+    from ruleglm.ensemble import RuleEnsemble
 
 FIT = "fit"
 """Field of a file's summary that holds what the command line adds to it."""
@@ -24,12 +24,12 @@ class SavedModel:
 
     Attributes
     ----------
-    ensemble : RuleEnsemble
+    ensemble : "RuleEnsemble"
     summary : mapping
         Supports, importances, certificate, and in ``fit`` the columns' roles, scores and path.
     """
 
-    ensemble: RuleEnsemble
+    ensemble: "RuleEnsemble"
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -40,6 +40,8 @@ class SavedModel:
 
     def text(self) -> str:
         """Return the text of the model's file."""
+        from ruleglm.export import to_json
+
         return to_json(self.ensemble, summary=self.summary)
 
     def document(self) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class SavedModel:
             return None
         return np.array(values, dtype=np.float64)
 
-    def reading(self) -> RuleEnsemble:
+    def reading(self) -> "RuleEnsemble":
         """Return the model with the columns that its terms read, and no others."""
         ensemble = self.ensemble
         used = {name for rule in ensemble.rules for name in rule.features}
@@ -71,6 +73,8 @@ class SavedModel:
 
     def texts(self) -> set[str]:
         """Return the columns whose levels are texts, and the target if its classes are."""
+        from ruleglm.conditions import Levels
+
         rules = self.ensemble.rules
         parts = [part for rule in rules for part in rule.conditions if isinstance(part, Levels)]
         found = {part.feature for part in parts if any(isinstance(one, str) for one in part.levels)}
@@ -94,6 +98,8 @@ def open_model(path: Path) -> SavedModel:
     UserError
         If there is no such file or it holds no model.
     """
+    from ruleglm.export import load_model, load_summary
+
     if not path.is_file():
         raise UserError(f"There is no file {str(path)!r}; 'ruleglm fit ... --out' writes a model.")
     try:

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ruleglm.binning import build_binning
 from ruleglm.cli import options as opt
 from ruleglm.cli.files import check_outputs
 from ruleglm.cli.models import SavedModel, open_model
@@ -15,9 +14,10 @@ from ruleglm.cli.shell import Screen, command, remark
 from ruleglm.cli.sources import read_source
 from ruleglm.cli.training import Fitted
 from ruleglm.cli.use import read_known
-from ruleglm.explain import measure_terms
-from ruleglm.refitting import Rows as TestRows
-from ruleglm.report import Candidate, Subject, write_report
+
+if TYPE_CHECKING:
+    from ruleglm.refitting import Rows as TestRows
+    from ruleglm.report import Subject
 
 TITLE = typer.Option(metavar="TEXT", help="Headline of the page.", rich_help_panel=opt.OUTPUT)
 
@@ -39,6 +39,8 @@ def report(
 
     The page of 'ruleglm fit --report' shows all models of the path, this one the saved model.
     """
+    from ruleglm.report import write_report
+
     check_outputs([out], force)
     screen = Screen(as_json)
     saved = open_model(model)
@@ -53,8 +55,12 @@ def report(
     screen.finish({"report": str(out), "rows": len(rows)})
 
 
-def describe_saved(saved: SavedModel, rows: Rows) -> Subject:
+def describe_saved(saved: SavedModel, rows: Rows) -> "Subject":
     """Return what a page is about: one model, with the bins of the rows at hand."""
+    from ruleglm.binning import build_binning
+    from ruleglm.explain import measure_terms
+    from ruleglm.report import Candidate, Subject
+
     ensemble, fit = saved.reading(), saved.fit
     spread = measure_terms(ensemble, rows.X, rows.weights)
     return Subject(
@@ -66,8 +72,10 @@ def describe_saved(saved: SavedModel, rows: Rows) -> Subject:
     )
 
 
-def read_tests(saved: SavedModel, rows: Rows) -> TestRows | None:
+def read_tests(saved: SavedModel, rows: Rows) -> "TestRows | None":
     """Return the rows that can be scored, None if their target is not known."""
+    from ruleglm.refitting import Rows as TestRows
+
     if rows.y is None:
         return None
     known, n_unknown = without_unknown(rows)

@@ -4,17 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ruleglm.assess.calibration import calibrate
-from ruleglm.assess.deviance import explained_deviance, mean_deviance
-from ruleglm.assess.rows import PredictedRows
-from ruleglm.checks import check_offset
 from ruleglm.cli.errors import UserError, shown
 from ruleglm.cli.roles import Rows
 from ruleglm.dtypes import IntArray
-from ruleglm.ensemble import RuleEnsemble
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ruleglm.assess.rows import PredictedRows
+    from ruleglm.ensemble import RuleEnsemble
 
 CALIBRATION_BINS = 10
 
@@ -32,12 +30,12 @@ LABELS = {
 }
 
 
-def score_rows(ensemble: RuleEnsemble, rows: Rows) -> dict[str, float]:
+def score_rows(ensemble: "RuleEnsemble", rows: Rows) -> dict[str, float]:
     """Score a model on rows.
 
     Parameters
     ----------
-    ensemble : RuleEnsemble
+    ensemble : "RuleEnsemble"
     rows : Rows
         With a target; weights, exposure and offset count if they are there.
 
@@ -54,8 +52,11 @@ def score_rows(ensemble: RuleEnsemble, rows: Rows) -> dict[str, float]:
     return _score_numbers(predicted)
 
 
-def predict_known(ensemble: RuleEnsemble, rows: Rows) -> PredictedRows:
+def predict_known(ensemble: "RuleEnsemble", rows: Rows) -> "PredictedRows":
     """Predict rows whose target is known; rows of weight 0 are left out."""
+    from ruleglm.assess.rows import PredictedRows
+    from ruleglm.checks import check_offset
+
     n_rows, family = len(rows), ensemble.family
     offset = check_offset(rows.offset, rows.exposure, family, n_rows)
     eta = ensemble.decision_function(rows.X, offset)
@@ -101,8 +102,11 @@ def number_target(y: "pd.Series[Any]") -> "pd.Series[float]":
     return pd.Series(values, y.index, name=y.name)
 
 
-def _score_classes(rows: PredictedRows, classes: tuple[Any, ...]) -> dict[str, float]:
+def _score_classes(rows: "PredictedRows", classes: tuple[Any, ...]) -> dict[str, float]:
     from sklearn.metrics import roc_auc_score
+
+    from ruleglm.assess.calibration import calibrate
+    from ruleglm.assess.deviance import mean_deviance
 
     mean, weights = rows.family.mean(rows.eta), rows.weights
     two = mean.ndim == 1
@@ -121,7 +125,9 @@ def _score_classes(rows: PredictedRows, classes: tuple[Any, ...]) -> dict[str, f
     }
 
 
-def _score_numbers(rows: PredictedRows) -> dict[str, float]:
+def _score_numbers(rows: "PredictedRows") -> dict[str, float]:
+    from ruleglm.assess.deviance import explained_deviance, mean_deviance
+
     y, weights = rows.y, rows.weights
     residual = y - rows.family.mean(rows.eta)
     spread = float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights))

@@ -14,7 +14,6 @@ from ruleglm.cli.roles import Roles, Rows, find_identifiers, split_roles, withou
 from ruleglm.cli.scores import number_target, score_rows
 from ruleglm.cli.shell import plain, remark
 from ruleglm.cli.sources import read_source
-from ruleglm.export.source import summarize
 
 
 @dataclass(frozen=True)
@@ -207,6 +206,8 @@ def describe_fit(
     fitted: Fitted, roles: Roles, options: FitOptions, test: Rows | None
 ) -> SavedModel:
     """Return the model and what its file says of the fit."""
+    from ruleglm.export.source import summarize
+
     summary = summarize(fitted.estimator)
     ensemble = fitted.estimator.ensemble_
     summary[FIT] = {

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from ruleglm.checks import check_offset
 from ruleglm.cli import options as opt
 from ruleglm.cli.errors import UserError
 from ruleglm.cli.files import STDOUT, check_outputs, check_table_name, write_frame
@@ -16,10 +15,11 @@ from ruleglm.cli.shell import Screen, command, remark
 from ruleglm.cli.sources import read_source
 from ruleglm.cli.view import count, scores_table, show_model
 from ruleglm.dtypes import FloatArray
-from ruleglm.ensemble import RuleEnsemble
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ruleglm.ensemble import RuleEnsemble
 
 
 @command
@@ -115,12 +115,14 @@ def read_known(saved: SavedModel, frame: "pd.DataFrame", roles: Roles) -> Rows:
     return split_roles(frame, roles)
 
 
-def total_offset(ensemble: RuleEnsemble, rows: Rows) -> FloatArray | None:
+def total_offset(ensemble: "RuleEnsemble", rows: Rows) -> FloatArray | None:
     """Return what is added to the linear predictors of rows."""
+    from ruleglm.checks import check_offset
+
     return check_offset(rows.offset, rows.exposure, ensemble.family, len(rows))
 
 
-def predict_rows(ensemble: RuleEnsemble, rows: Rows) -> "pd.DataFrame":
+def predict_rows(ensemble: "RuleEnsemble", rows: Rows) -> "pd.DataFrame":
     """Return the predictions: for classes the likeliest and the probability of each."""
     import pandas as pd
 

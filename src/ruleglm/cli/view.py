@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.text import Text
@@ -13,7 +13,9 @@ from ruleglm.cli.models import SavedModel
 from ruleglm.cli.scores import LABELS
 from ruleglm.cli.shell import Screen
 from ruleglm.dtypes import FloatArray
-from ruleglm.ensemble import RuleEnsemble
+
+if TYPE_CHECKING:
+    from ruleglm.ensemble import RuleEnsemble
 
 NARROWEST = 30
 """Characters that a rule gets at least, however narrow the terminal."""
@@ -34,7 +36,7 @@ class Line:
 # ------------------------------------------------------------------------------------------ rules
 
 
-def term_parts(ensemble: RuleEnsemble) -> list[tuple[str, ...]]:
+def term_parts(ensemble: "RuleEnsemble") -> list[tuple[str, ...]]:
     """Return the conditions of each linear term and rule, in the order of the contributions."""
     lines = [
         (f"{term.text()} (line from {term.low:.6g} to {term.high:.6g})",)
@@ -141,7 +143,7 @@ def wrap_note(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
 
 
-def by_class(ensemble: RuleEnsemble, coefficients: FloatArray) -> str:
+def by_class(ensemble: "RuleEnsemble", coefficients: FloatArray) -> str:
     """Write the coefficients of a term by class, of many classes only the largest."""
     largest = np.argsort(-np.abs(coefficients), kind="stable")[:MOST_CLASSES]
     texts = [f"{signed(coefficients[k])} {ensemble.classes[k]}" for k in sorted(largest)]
@@ -179,7 +181,7 @@ def number_text(number: float) -> str:
 # ------------------------------------------------------------------------------------------ model
 
 
-def formula(ensemble: RuleEnsemble, target: str = "the target", exposure: str | None = None) -> str:
+def formula(ensemble: "RuleEnsemble", target: str, exposure: str | None = None) -> str:
     """Say in words what the terms add up to."""
     family, classes = ensemble.family, ensemble.classes
     rest = "plus the coefficients of the rules that hold"
@@ -200,7 +202,7 @@ def formula(ensemble: RuleEnsemble, target: str = "the target", exposure: str | 
     return f"{what}{per} {verb} {signed(ensemble.intercept)} {rest}."
 
 
-def size_text(ensemble: RuleEnsemble) -> str:
+def size_text(ensemble: "RuleEnsemble") -> str:
     """Say how large a model is."""
     counts = [count(len(ensemble.rules), "rule")]
     if ensemble.linear_terms:
