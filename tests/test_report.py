@@ -190,6 +190,7 @@ def test_wrong_test_rows_are_refused(fitted, tmp_path):
 
 def test_plain_text_of_the_page_has_no_address(file):
     text = file.read_text("utf-8")
+    assert text.count("Permission to use, copy, modify") == 2  # the licences of D3 and Plot
     own = text[text.index("<body>") : text.index('<script id="data"')]
     assert "http" not in own
 
@@ -488,6 +489,21 @@ def test_ranges_of_extreme_numbers(visit, tmp_path):
     seen = predictions(page, 0, encode_rows(page, X))
     np.testing.assert_allclose(np.ravel(seen), model.predict(X), rtol=1e-12)
     assert page.locator("#shapes-grid svg").count() == 2
+
+
+def test_edited_models_and_models_of_a_path(fitted, visit, tmp_path):
+    X = mixed_frame(200)
+    y = target_of("gaussian", X)
+    rule = "age not in {30, 31.5} and size <= 'M' and sex not in {'M', 'other'}"
+    edited = RuleRegressor(lambda_0=0.2).fit(X, y).refit(X, y, add=[rule, "income > 20000.125"])
+    page = visit(edited.report(tmp_path / "edited.html"))
+    rows = pd.concat([X, X.assign(age=30.0), X.assign(age=31.5, sex="new", income=2e9)])
+    seen = predictions(page, 0, encode_rows(page, rows))
+    np.testing.assert_allclose(np.ravel(seen), edited.predict(rows), rtol=1e-12)
+    one = fitted[0].at(3)
+    page = visit(one.report(tmp_path / "one.html"))
+    assert page.locator("#tradeoff").is_hidden()
+    assert page.locator("#rules-table tbody tr").count() == len(one.rules_)
 
 
 @pytest.mark.parametrize("width", [320, 390, 800])

@@ -71,7 +71,7 @@ def write_report(
 
 def build_page(payload: Mapping[str, Any]) -> str:
     """Return the text of the page that shows a payload."""
-    scripts = [_read_asset(name).strip() for name in SCRIPTS]
+    scripts = [_read_script(name) for name in SCRIPTS]
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     parts = {
         "title": html.escape(payload["title"]),
@@ -90,6 +90,15 @@ def embed_json(payload: Mapping[str, Any]) -> str:
     """Write JSON that may stand inside a script element, whatever the names and levels are."""
     text = json.dumps(payload, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _read_script(name: str) -> str:
+    """Return a script; one of others with its licence, which has to go with every copy."""
+    script = _read_asset(name).strip()
+    if not name.startswith("vendor/"):
+        return script
+    licence = _read_asset(name.replace(".min.js", ".LICENSE")).strip()
+    return f"/*\n{licence}\n*/\n{script}"
 
 
 def _read_asset(name: str) -> str:
