@@ -217,7 +217,7 @@ def bike_target(frame, seed=1):
 @cache
 def fit_bike():
     bikes = bike_frame()
-    model = RuleRegressor(family="poisson", lambda_0=0.02, linear_terms=True)
+    model = RuleRegressor(family="poisson", lambda_0=0.05, linear_terms=True)
     return model.fit(bikes, bike_target(bikes))
 
 

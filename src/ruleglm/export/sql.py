@@ -54,6 +54,9 @@ def to_sql(
     if isinstance(keys, str):
         raise TypeError(f"`keys` must be a list of columns; write [{keys!r}].")
     parts = (table,) if isinstance(table, str) else tuple(table)
-    query = Query(get_ensemble(model), parts, dialect, tuple(keys), offset)
-    text: str = query.build().sql(dialect, pretty=True)
-    return text
+    query = Query(get_ensemble(model), parts, dialect, tuple(keys), offset).build()
+    text: str = query.sql(dialect)
+    if "\n" in text:  # in a name or a level, which some versions of sqlglot would move in
+        return text
+    pretty: str = query.sql(dialect, pretty=True)
+    return pretty
