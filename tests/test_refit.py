@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 
 from ruleglm import (
     RuleClassifier,
@@ -19,6 +20,7 @@ from ruleglm import (
     refit,
 )
 from ruleglm.families import FAMILIES, get_family
+from ruleglm.multinomial import Multinomial
 from ruleglm.rules import LinearTerm
 from tests.data import mixed_frame, target_of
 
@@ -138,6 +140,40 @@ def test_exposure_is_an_offset():
     by_exposure = refit(build("poisson"), FRAME, y, exposure=exposure)
     by_offset = refit(build("poisson"), FRAME, y, offset=np.log(exposure))
     assert by_exposure == by_offset
+
+
+@pytest.mark.parametrize("ridge", [0.0, 3.0])
+def test_coefficients_of_several_classes_are_those_of_scikit_learn(ridge):
+    rng = np.random.default_rng(4)
+    texts = TEXTS[:4]
+    matrix = plain_columns(FRAME)[:, 2:6]
+    eta = matrix @ rng.normal(0, 1, (4, 3))
+    labels = np.array(["a", "b", "c"])[np.argmax(eta + rng.gumbel(size=eta.shape), axis=1)]
+    weights = rng.integers(1, 4, N)
+    model = several(texts)
+    fitted = refit(model, FRAME, labels, weights, ridge=ridge)
+    peer = LogisticRegression(C=1.0 / ridge if ridge else np.inf, tol=1e-12, max_iter=10_000)
+    peer.fit(matrix, labels, weights)
+    assert_allclose(fitted.predict(FRAME), peer.predict_proba(matrix), atol=2e-5)
+    assert_allclose(fitted.all_coefficients().sum(axis=1), 0, atol=1e-9)
+    fixed = refit(model, FRAME, labels, weights, ridge=ridge, fixed=[texts[0]])
+    assert_allclose(fixed.coefficients[0], model.coefficients[0])
+    assert not np.allclose(fixed.predict(FRAME), fitted.predict(FRAME))
+
+
+def several(texts):
+    return RuleEnsemble(
+        intercept=np.zeros(3),
+        rules=tuple(parse_rule(text, ORDERS) for text in texts),
+        coefficients=np.linspace(-1, 1, 3 * len(texts)).reshape(-1, 3),
+        linear_terms=(),
+        linear_coefficients=np.zeros((0, 3)),
+        family=Multinomial(3),
+        names=tuple(FRAME.columns),
+        kinds=KINDS,
+        orders=ORDERS,
+        classes=("a", "b", "c"),
+    )
 
 
 def test_fixed_terms_keep_their_coefficients_and_the_others_know_of_them():

@@ -17,9 +17,11 @@ from ruleglm.checks import check_offset, check_weights
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatArray
 from ruleglm.engines import LocalEngine
 from ruleglm.ensemble import RuleEnsemble, Term
+from ruleglm.families import Family
 from ruleglm.frames import Table
 from ruleglm.linear import scale_term
 from ruleglm.solvers import refit as minimise
+from ruleglm.solvers.softmax import solve_softmax
 from ruleglm.targets import check_labels, check_length, check_target
 from ruleglm.training import Translation, target_scale
 
@@ -154,13 +156,39 @@ class Columns:
             *np.array(moments).reshape(-1, 3).T,
         )
 
+    def build_engine(
+        self,
+        y: FloatArray,
+        family: Family,
+        shares: FloatArray | None,
+        given: FloatArray | None,
+        unit: float,
+    ) -> LocalEngine:
+        """Return an engine that holds the terms as its columns."""
+        engine = LocalEngine(
+            self.masks,
+            np.full(len(self.masks), 2, INDEX_DTYPE),
+            y,
+            family,
+            weights=shares,
+            offset=None if given is None else given / unit,
+            linear=self.lines,
+        )
+        # of rules that cover the same rows, it holds another only if its degree is smaller
+        n_rules = len(self.masks)
+        engine.add_rules([((k, 0b10),) for k in range(n_rules)], range(n_rules, 0, -1))
+        return engine
+
+    def dense(self, rows: slice) -> FloatArray:
+        """Return the values of the intercept, the lines and the rules in some rows."""
+        masks = self.masks[:, rows].T
+        return np.column_stack([np.ones(len(masks)), self.lines[:, rows].T, masks])
+
 
 def refit_terms(
     ensemble: RuleEnsemble, rows: Rows, ridge: float, fixed: Iterable[Term] = ()
 ) -> Translation:
     """Fit the coefficients of a model, and say what the rows tell of its terms."""
-    if ensemble.family.output_shape:
-        raise ValueError("models of more than two classes cannot be refitted; fit them anew")
     if not 0.0 <= ridge < np.inf:
         raise ValueError(f"`ridge` is {ridge}; give a number of rows, at least 0")
     family, first = ensemble.family, 1 + len(ensemble.linear_terms)
@@ -169,25 +197,17 @@ def refit_terms(
     columns = Columns.build(ensemble, rows.table, shares)
     kept = sorted({ensemble.place(term) for term in fixed})
     given = given_part(ensemble, rows, kept)
-    engine = LocalEngine(
-        columns.masks,
-        np.full(len(columns.masks), 2, INDEX_DTYPE),
-        (rows.y - shift) / unit,
-        family,
-        weights=shares,
-        offset=None if given is None else given / unit,
-        linear=columns.lines,
-    )
-    n_rules = len(columns.masks)
-    # of rules that cover the same rows, the engine holds another only if its degree is smaller
-    engine.add_rules([((k, 0b10),) for k in range(n_rules)], range(n_rules, 0, -1))
-    supports = engine.supports()
+    supports = np.array([np.average(mask, weights=shares) for mask in columns.masks])
     members = np.concatenate([[True], columns.sds > 0, (supports > 0) & (supports < 1)])
     warn_of_idle(ensemble, members, kept)
     members[kept] = False
-    coef = unit * solve(engine, ridge / rows.size, members)
-    coef[1:first] *= columns.scales
-    coef[0] += shift - float(coef[1:first] @ columns.centers)
+    if family.output_shape:
+        coef = solve_classes(columns, rows, family, shares, given, ridge / rows.size, members)
+    else:
+        engine = columns.build_engine((rows.y - shift) / unit, family, shares, given, unit)
+        coef = unit * solve(engine, ridge / rows.size, members)
+    coef[1:first] = (coef[1:first].T * columns.scales).T
+    coef[0] += shift - columns.centers @ coef[1:first]
     coef[kept] = ensemble.all_coefficients()[kept]
     fitted = replace(
         ensemble,
@@ -197,7 +217,9 @@ def refit_terms(
     )
     spreads = np.concatenate([columns.sds, np.sqrt(supports * (1 - supports))])
     shown = np.concatenate([np.ones(first - 1), supports])
-    return Translation(fitted, shown, np.abs(coef[1:]) * spreads)
+    effects = coef[1:] if coef.ndim == 1 else coef[1:] - coef[1:].mean(axis=1, keepdims=True)
+    sizes = np.linalg.norm(effects.reshape(len(effects), -1), axis=1)
+    return Translation(fitted, shown, sizes * spreads)
 
 
 def given_part(ensemble: RuleEnsemble, rows: Rows, kept: list[int]) -> FloatArray | None:
@@ -205,7 +227,7 @@ def given_part(ensemble: RuleEnsemble, rows: Rows, kept: list[int]) -> FloatArra
     if not kept:
         return rows.offset
     others = set(range(1, len(ensemble.terms))) - set(kept)
-    stay = replace(ensemble.drop(*others), intercept=0.0)
+    stay = replace(ensemble.drop(*others), intercept=np.zeros(ensemble.family.output_shape))
     return stay.decision_function(rows.table, rows.offset)
 
 
@@ -221,6 +243,30 @@ def solve(engine: LocalEngine, ridge: float, members: BoolArray) -> FloatArray:
             "These rows do not determine the coefficients, because terms are collinear on them; "
             "drop some, or give a `ridge` above 0"
         ) from error
+
+
+def solve_classes(
+    columns: Columns,
+    rows: Rows,
+    family: Family,
+    shares: FloatArray | None,
+    given: FloatArray | None,
+    ridge: float,
+    members: BoolArray,
+) -> FloatArray:
+    """Return the coefficients for each class, 0 for columns that may not move."""
+    coef = np.zeros((len(members), *family.output_shape))
+    n_rows = len(rows.y)
+    coef[members] = solve_softmax(
+        lambda part: columns.dense(part)[:, members],
+        rows.y,
+        family,
+        np.full(n_rows, 1.0 / n_rows) if shares is None else shares,
+        np.zeros(rows.y.shape) if given is None else given,
+        ridge,
+        TOL,
+    )
+    return coef
 
 
 def read_target(ensemble: RuleEnsemble, y: Any, n_rows: int) -> FloatArray:

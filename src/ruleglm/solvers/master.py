@@ -4,7 +4,7 @@ Proximal Newton: a quadratic model of the loss from the Gram matrix, minimised b
 descent with the intercept eliminated, then a line search. The rows are touched only for sums.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -202,7 +202,7 @@ def search_line(
     return 0.0, loss
 
 
-def center(engine: Engine, coef: FloatArray, free: IntArray) -> None:
+def center(engine: Engine, coef: FloatArray, free: Sequence[int] | IntArray = (0,)) -> None:
     """Move the free coefficients until their gradient is nothing, as the certificate needs."""
     if len(free) > 1:
         center_all(engine, coef, free)
@@ -219,9 +219,10 @@ def center(engine: Engine, coef: FloatArray, free: IntArray) -> None:
         coef[0] += change
 
 
-def center_all(engine: Engine, coef: FloatArray, free: IntArray) -> None:
+def center_all(engine: Engine, coef: FloatArray, free: Sequence[int] | IntArray) -> None:
     """Take Newton steps in the free coefficients while they bring the gradient nearer to zero."""
     mass = sum(engine.gradient_masses())
+    free = np.asarray(free)
     size = float(np.abs(engine.score()[free]).max())
     for _ in range(5):
         if size <= 1e-9 * mass:
