@@ -159,6 +159,33 @@ def test_same_fit_writes_the_same_file(folder, tmp_path):
     assert (tmp_path / "again.json").read_bytes() == (folder / "income.json").read_bytes()
 
 
+# ---------------------------------------------------------------------------------- many classes
+
+
+def test_many_classes(folder, tmp_path):
+    from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+
+    out, new = tmp_path / "code.json", folder / "new.csv"
+    words = ("-t", "code", "--drop", "weight", *SMALL, "--out", out)
+    result = run("fit", folder / "people.csv", *words)
+    assert "target 'code' has 3 values: multinomial" in result.stderr
+    assert "softmax makes them shares" in result.stdout.replace("\n", " ")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    frame, ensemble = read("new.csv", folder), load_model(out)
+    shares = ensemble.predict(frame)
+    table = run_json("predict", out, new)["predictions"]
+    assert table.pop("prediction") == ensemble.predict_class(frame).tolist()
+    np.testing.assert_allclose(np.column_stack(list(table.values())), shares, rtol=1e-12)
+    scores = run_json("evaluate", out, new)["scores"]
+    assert scores["log_loss"] == pytest.approx(log_loss(frame["code"], shares))
+    assert scores["auc"] == pytest.approx(roc_auc_score(frame["code"], shares, multi_class="ovr"))
+    predicted = np.array(ensemble.classes)[shares.argmax(axis=1)]
+    assert scores["accuracy"] == pytest.approx(accuracy_score(frame["code"], predicted))
+    (told,) = run_json("explain", out, new, "--row", 4, "--class", "x")["rows"]
+    assert told["prediction"] == pytest.approx(shares[4][ensemble.classes.index("x")])
+    assert "there is no class 'y'" in run("explain", out, new, "--class", "y", code=1).stderr
+
+
 # --------------------------------------------------------------------------------------- the path
 
 
@@ -591,15 +618,14 @@ def test_reader_that_has_enough_is_no_error(folder):
 
 def test_demo_writes_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "report.html").write_text("mine")
     result = run("demo")
     assert "log-odds that tumour is 'malignant'" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-    for path in tmp_path.iterdir():
-        assert path.name in result.stdout
+    assert "Wrote model.json" in result.stdout
     assert len(load_model("model.json").rules) > 3
-    (tmp_path / "model.json").write_text("mine")
-    assert "model.json exists already and was left as it is" in run("demo").stdout
-    assert (tmp_path / "model.json").read_text() == "mine"
+    assert "report.html exists already and was left as it is" in result.stdout
+    assert (tmp_path / "report.html").read_text() == "mine"
 
 
 def test_version():

@@ -173,6 +173,7 @@ def make_estimator(guess: Guess, options: FitOptions, verbose: bool) -> Any:
         "exclude": list(options.exclude) or None,
         "time_limit": options.time_limit,
         "n_jobs": options.jobs,
+        "verbose": int(verbose),
     }
     if not guess.classifier:
         settings["family"] = guess.family
@@ -189,7 +190,6 @@ def make_estimator(guess: Guess, options: FitOptions, verbose: bool) -> Any:
             select=options.select or "min" if options.max_rules is None else budget,
             cv=options.cv,
             random_state=options.seed,
-            verbose=int(verbose),
         )
     plain_kind = RuleClassifier if guess.classifier else RuleRegressor
     if options.lambda_0 is not None:
