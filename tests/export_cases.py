@@ -229,10 +229,19 @@ def fit_adult():
     return model.fit(rows.drop(columns="select"), rich)
 
 
+@cache
+def fit_three():
+    rows = adult_frame(200, seed=6, unseen=False)
+    target = adult_ensemble("multinomial", ("low", "middle", "high")).predict_class(rows)
+    model = RuleClassifier(penalty="l0", max_rules=6, linear_terms=True, categorical=["code"])
+    return model.fit(rows.drop(columns="select"), target)
+
+
 CASES = {
     "bike": lambda: (fit_bike().ensemble_, bike_frame()),
     "bike, new season": lambda: (fit_bike().ensemble_, bike_frame(60, 9).assign(season="autumn")),
     "adult": lambda: (fit_adult().ensemble_, adult_frame().drop(columns="select")),
+    "adult in three": lambda: (fit_three().ensemble_, adult_frame().drop(columns="select")),
     "gaussian": lambda: (adult_ensemble("gaussian"), adult_frame()),
     "binomial": lambda: (adult_ensemble("binomial"), adult_frame()),
     "two classes": lambda: (adult_ensemble("binomial", (False, True)), adult_frame()),

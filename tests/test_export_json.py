@@ -14,7 +14,7 @@ from ruleglm.families import Poisson, get_family
 from ruleglm.multinomial import Multinomial
 from ruleglm.rules import LinearTerm
 from tests.data import mixed_frame, target_of
-from tests.export_cases import ensembles
+from tests.export_cases import adult_frame, ensembles, fit_three
 
 VALIDATOR = jsonschema.Draft202012Validator(model_schema())
 
@@ -82,6 +82,16 @@ def test_a_saved_classifier_predicts_the_same(tmp_path):
     assert summary["complexity"] == model.complexity_
     assert sorted(summary["importances"], reverse=True) == model.rules_["importance"].tolist()
     assert len(summary["supports"]) == len(model.rules_)
+    VALIDATOR.validate(json.loads(model.to_json()))
+
+
+def test_a_saved_classifier_of_three_classes_predicts_the_same(tmp_path):
+    model, X = fit_three(), adult_frame(60).drop(columns="select")
+    model.save(tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert loaded == model.ensemble_
+    assert loaded.predict(X).tolist() == model.predict_proba(X).tolist()
+    assert loaded.predict_class(X).tolist() == model.predict(X).tolist()
     VALIDATOR.validate(json.loads(model.to_json()))
 
 

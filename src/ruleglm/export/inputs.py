@@ -47,20 +47,34 @@ Test: TypeAlias = Among | Between | IsMissing
 
 def find_types(ensemble: RuleEnsemble) -> dict[str, InputType]:
     """Return the type of each column that the model reads, in the order of its names."""
+    return {name: _find_type(ensemble, name) for name in find_used(ensemble)}
+
+
+def find_used(ensemble: RuleEnsemble) -> list[str]:
+    """Return the columns that the model reads, in the order of its names."""
     used = {feature for rule in ensemble.rules for feature in rule.features}
     used |= {term.feature for term in ensemble.linear_terms}
-    return {name: _find_type(ensemble, name) for name in ensemble.names if name in used}
+    return [name for name in ensemble.names if name in used]
+
+
+def is_compared_as_number(ensemble: RuleEnsemble, name: str) -> bool:
+    """Whether a column was a number in training, or has a range or a line without an order."""
+    ranges = (c for c in _conditions_on(ensemble, name) if isinstance(c, Range))
+    lines = any(term.feature == name for term in ensemble.linear_terms)
+    return ensemble.kinds.get(name) == "number" or lines or any(c.order is None for c in ranges)
+
+
+def _conditions_on(ensemble: RuleEnsemble, name: str) -> list[Condition]:
+    return [c for rule in ensemble.rules for c in rule.conditions if c.feature == name]
 
 
 def _find_type(ensemble: RuleEnsemble, name: str) -> InputType:
-    conditions = [c for rule in ensemble.rules for c in rule.conditions if c.feature == name]
-    lines = any(term.feature == name for term in ensemble.linear_terms)
-    ranges = any(isinstance(c, Range) and c.order is None for c in conditions)
     if ensemble.kinds.get(name) == "number":
         return "number"
-    levels = {*_levels_of(conditions), *ensemble.orders.get(name, ())}
+    as_number = is_compared_as_number(ensemble, name)
+    levels = {*_levels_of(_conditions_on(ensemble, name)), *ensemble.orders.get(name, ())}
     texts = [level for level in levels if isinstance(level, str)]
-    if texts and (lines or ranges or len(texts) < len(levels)):
+    if texts and (as_number or len(texts) < len(levels)):
         raise ValueError(
             f"Column {name!r} mixes the text {texts[0]!r} with numbers or truth values; this "
             "export needs one type a column: convert the column, e.g. with astype(str), and fit "
@@ -68,7 +82,7 @@ def _find_type(ensemble: RuleEnsemble, name: str) -> InputType:
         )
     if texts:
         return "text"
-    if lines or ranges:
+    if as_number:
         return "number"
     if levels:
         return "boolean" if all(isinstance(level, bool) for level in levels) else "number"

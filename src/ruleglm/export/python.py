@@ -4,8 +4,16 @@ import keyword
 import math
 from typing import Any
 
-from ruleglm.conditions import Condition, Levels, Missing, Range
+from ruleglm.conditions import Condition
 from ruleglm.ensemble import INTERCEPT, RuleEnsemble
+from ruleglm.export.inputs import (
+    Among,
+    Between,
+    IsMissing,
+    find_used,
+    is_compared_as_number,
+    simplify,
+)
 from ruleglm.export.source import get_ensemble
 from ruleglm.families import Link
 from ruleglm.rules import LinearTerm, Rule
@@ -156,7 +164,7 @@ def to_python(model: Any, name: str = "predict") -> str:
 
 def _write_explain(ensemble: RuleEnsemble) -> str:
     """Write the function that lists the terms of a row."""
-    variables = _name_variables(ensemble)
+    variables = {name: f"x{k}" for k, name in enumerate(find_used(ensemble))}
     lines = [
         "",
         "",
@@ -176,21 +184,9 @@ def _write_explain(ensemble: RuleEnsemble) -> str:
     return "\n".join([*lines, "    return parts", ""])
 
 
-def _name_variables(ensemble: RuleEnsemble) -> dict[str, str]:
-    """Return a variable for each column that the model reads."""
-    used = {feature for rule in ensemble.rules for feature in rule.features}
-    used |= {term.feature for term in ensemble.linear_terms}
-    read = [name for name in ensemble.names if name in used]
-    return {name: f"x{k}" for k, name in enumerate(read)}
-
-
 def _reader(ensemble: RuleEnsemble, feature: str) -> str:
     """Return the function that reads a column: as a number if it is compared as one."""
-    conditions = [c for rule in ensemble.rules for c in rule.conditions if c.feature == feature]
-    ranges = any(isinstance(c, Range) and c.order is None for c in conditions)
-    lines = any(term.feature == feature for term in ensemble.linear_terms)
-    is_number = ensemble.kinds.get(feature) == "number" or ranges or lines
-    return "_number" if is_number else "_level"
+    return "_number" if is_compared_as_number(ensemble, feature) else "_level"
 
 
 def _write_line(term: LinearTerm, slope: Any, variable: str) -> list[str]:
@@ -216,22 +212,17 @@ def _write_rule(rule: Rule, coefficient: Any, variables: dict[str, str]) -> list
 
 
 def _write_condition(condition: Condition, variable: str) -> str:
-    match condition:
-        case Missing():
-            return f"{variable} is {'' if condition.missing else 'not '}None"
-        case Levels():
-            among = _repr_set(condition.levels)
-            if condition.negated:
-                return f"{variable} is not None and {variable} not in {among}"
-            return f"{variable} in {among}"
-        case Range() if condition.order is not None:
-            ranks = enumerate(condition.order)
-            inside = [level for rank, level in ranks if condition.low < rank <= condition.high]
-            return f"{variable} in {_repr_set(inside)}"
-        case Range():
-            low = f"{condition.low!r} < " if condition.low > -math.inf else ""
-            high = f" <= {condition.high!r}" if condition.high < math.inf else ""
-            return f"{variable} is not None and {low}{variable}{high}"
+    match simplify(condition, "any"):
+        case IsMissing(negated=negated):
+            return f"{variable} is {'not ' if negated else ''}None"
+        case Among(levels=levels, negated=True):
+            return f"{variable} is not None and {variable} not in {_repr_set(levels)}"
+        case Among(levels=levels):
+            return f"{variable} in {_repr_set(levels)}"
+        case Between(low=low, high=high):
+            above = f"{low!r} < " if low > -math.inf else ""
+            upto = f" <= {high!r}" if high < math.inf else ""
+            return f"{variable} is not None and {above}{variable}{upto}"
 
 
 def _repr_set(levels: Any) -> str:
