@@ -161,13 +161,37 @@ def test_coefficients_of_several_classes_are_those_of_scikit_learn(ridge):
     assert not np.allclose(fixed.predict(FRAME), fitted.predict(FRAME))
 
 
-def several(texts):
+def test_lines_of_several_classes_are_scaled_back_and_may_stay():
+    labels = np.array(["a", "b", "c"])[np.digitize(target_of("gaussian", FRAME), [30, 36])]
+    lined = several(TEXTS[:2], (LINE,))
+    fitted = refit(lined, FRAME, labels, ridge=0.0)
+    matrix = plain_columns(FRAME)[:, 1:4]
+    peer = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(matrix, labels)
+    assert_allclose(fitted.predict(FRAME), peer.predict_proba(matrix), atol=2e-5)
+    stays = refit(fitted, FRAME, labels, ridge=0.0, fixed=[LINE.feature])
+    assert_allclose(stays.predict(FRAME), fitted.predict(FRAME), atol=1e-5)
+    still = FRAME.assign(**{LINE.feature: 0.7})
+    without = refit(several(TEXTS[:2]), still, labels)
+    kept = refit(lined, still, labels, fixed=[LINE.feature])
+    assert_allclose(kept.predict(still), without.predict(still), atol=1e-6)
+
+
+def test_refit_of_several_classes_is_the_model_itself():
+    labels = np.array(["a", "b", "c"])[np.digitize(target_of("gaussian", FRAME), [30, 36])]
+    model = RuleClassifier(penalty="l0", max_complexity=6, bins=8).fit(FRAME, labels)
+    again = model.refit(FRAME, labels)
+    assert_allclose(again.predict_proba(FRAME), model.predict_proba(FRAME), atol=1e-4)
+    shorter = model.refit(FRAME, labels, drop=[0], add=["age > 33.25"])
+    assert "age > 33.25" in shorter.rules_["rule"].tolist()
+
+
+def several(texts, lines=()):
     return RuleEnsemble(
         intercept=np.zeros(3),
         rules=tuple(parse_rule(text, ORDERS) for text in texts),
         coefficients=np.linspace(-1, 1, 3 * len(texts)).reshape(-1, 3),
-        linear_terms=(),
-        linear_coefficients=np.zeros((0, 3)),
+        linear_terms=lines,
+        linear_coefficients=np.full((len(lines), 3), [0.5, -0.2, -0.3]),
         family=Multinomial(3),
         names=tuple(FRAME.columns),
         kinds=KINDS,

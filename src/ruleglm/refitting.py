@@ -16,12 +16,13 @@ from scipy import linalg
 from ruleglm.checks import check_offset, check_weights
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatArray
 from ruleglm.engines import LocalEngine
+from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble, Term
-from ruleglm.families import Family
+from ruleglm.families import Family, get_family
 from ruleglm.frames import Table
 from ruleglm.linear import scale_term
 from ruleglm.solvers import refit as minimise
-from ruleglm.solvers.softmax import solve_softmax
+from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.targets import check_labels, check_length, check_target
 from ruleglm.training import Translation, target_scale
 
@@ -29,6 +30,8 @@ TOL = 1e-14
 """Decrease of the mean loss that a step has to promise."""
 
 DEFAULT_RIDGE = 1.0
+
+BINOMIAL = get_family("binomial")
 
 
 def refit(
@@ -45,6 +48,7 @@ def refit(
     """Fit the coefficients of a model's rules and lines to rows, and leave the rules as they are.
 
     For a model that a person has edited (`RuleEnsemble.drop`, `add`, `replace`), and for new rows.
+    With several classes every term gets a coefficient for each of them.
 
     Parameters
     ----------
@@ -134,7 +138,8 @@ class Columns:
     ----------
     masks : (n_rules, n_rows) uint8, where each rule holds
     lines : (n_linear_terms, n_rows) float64, ``(value - center) * scale``
-    centers, scales, sds : (n_linear_terms,) float64, 0 for a line that does not vary
+    centers, scales, sds : (n_linear_terms,) float64; a line that does not vary has the scale and
+        the standard deviation 0, and its value as the center
     """
 
     masks: CodeArray
@@ -147,7 +152,10 @@ class Columns:
     def build(cls, ensemble: RuleEnsemble, table: Table, shares: FloatArray | None) -> "Columns":
         """Evaluate the terms of a model."""
         scaled = [scale_term(term, table, shares) for term in ensemble.linear_terms]
-        moments = [(0.0, 0.0, 0.0) if s is None else (s.center, s.scale, s.sd) for s in scaled]
+        moments = [
+            (float(term.values(table)[0]), 0.0, 0.0) if s is None else (s.center, s.scale, s.sd)
+            for s, term in zip(scaled, ensemble.linear_terms, strict=True)
+        ]
         lines = [np.zeros(table.n_rows) if s is None else s.column(table) for s in scaled]
         masks = [rule.holds(table) for rule in ensemble.rules]
         return cls(
@@ -161,8 +169,7 @@ class Columns:
         y: FloatArray,
         family: Family,
         shares: FloatArray | None,
-        given: FloatArray | None,
-        unit: float,
+        offset: FloatArray | None = None,
     ) -> LocalEngine:
         """Return an engine that holds the terms as its columns."""
         engine = LocalEngine(
@@ -171,7 +178,7 @@ class Columns:
             y,
             family,
             weights=shares,
-            offset=None if given is None else given / unit,
+            offset=offset,
             linear=self.lines,
         )
         # of rules that cover the same rows, it holds another only if its degree is smaller
@@ -179,10 +186,21 @@ class Columns:
         engine.add_rules([((k, 0b10),) for k in range(n_rules)], range(n_rules, 0, -1))
         return engine
 
-    def dense(self, rows: slice) -> FloatArray:
-        """Return the values of the intercept, the lines and the rules in some rows."""
-        masks = self.masks[:, rows].T
-        return np.column_stack([np.ones(len(masks)), self.lines[:, rows].T, masks])
+    def scale(self, coef: FloatArray) -> FloatArray:
+        """Return coefficients per unit as they enter a fit, the intercept's aside."""
+        scaled = coef.copy()
+        lines = slice(1, 1 + len(self.scales))
+        safe = np.where(self.scales > 0.0, self.scales, 1.0)
+        scaled[lines] = (coef[lines].T / safe).T
+        return scaled
+
+    def unscale(self, coef: FloatArray) -> FloatArray:
+        """Return coefficients per unit from those of a fit, the intercept's too."""
+        plain = coef.copy()
+        lines = slice(1, 1 + len(self.scales))
+        plain[lines] = (coef[lines].T * self.scales).T
+        plain[0] -= self.centers @ plain[lines]
+        return plain
 
 
 def refit_terms(
@@ -196,19 +214,25 @@ def refit_terms(
     shift, unit = target_scale(rows.y, shares) if family.constant_hessian else (0.0, 1.0)
     columns = Columns.build(ensemble, rows.table, shares)
     kept = sorted({ensemble.place(term) for term in fixed})
-    given = given_part(ensemble, rows, kept)
     supports = np.array([np.average(mask, weights=shares) for mask in columns.masks])
     members = np.concatenate([[True], columns.sds > 0, (supports > 0) & (supports < 1)])
     warn_of_idle(ensemble, members, kept)
     members[kept] = False
     if family.output_shape:
-        coef = solve_classes(columns, rows, family, shares, given, ridge / rows.size, members)
+        start = columns.scale(ensemble.all_coefficients())
+        coef = columns.unscale(
+            solve_classes(columns, rows, shares, start, ridge / rows.size, members)
+        )
     else:
-        engine = columns.build_engine((rows.y - shift) / unit, family, shares, given, unit)
-        coef = unit * solve(engine, ridge / rows.size, members)
-    coef[1:first] = (coef[1:first].T * columns.scales).T
-    coef[0] += shift - columns.centers @ coef[1:first]
+        given = given_part(ensemble, rows, kept)
+        offset = None if given is None else given / unit
+        engine = columns.build_engine((rows.y - shift) / unit, family, shares, offset)
+        coef = columns.unscale(unit * solve(engine, ridge / rows.size, members))
+        coef[0] += shift
     coef[kept] = ensemble.all_coefficients()[kept]
+    if family.output_shape:  # a line that stays and does not vary is part of the intercept
+        still = [k for k in kept if k < first and columns.sds[k - 1] == 0.0]
+        coef[0] -= columns.centers[[k - 1 for k in still]] @ coef[still]
     fitted = replace(
         ensemble,
         intercept=coef[0],
@@ -248,24 +272,22 @@ def solve(engine: LocalEngine, ridge: float, members: BoolArray) -> FloatArray:
 def solve_classes(
     columns: Columns,
     rows: Rows,
-    family: Family,
     shares: FloatArray | None,
-    given: FloatArray | None,
+    start: FloatArray,
     ridge: float,
     members: BoolArray,
 ) -> FloatArray:
-    """Return the coefficients for each class, 0 for columns that may not move."""
-    coef = np.zeros((len(members), *family.output_shape))
-    n_rows = len(rows.y)
-    coef[members] = solve_softmax(
-        lambda part: columns.dense(part)[:, members],
-        rows.y,
-        family,
-        np.full(n_rows, 1.0 / n_rows) if shares is None else shares,
-        np.zeros(rows.y.shape) if given is None else given,
-        ridge,
-        TOL,
-    )
+    """Return the coefficients of all columns for each class; those that may not move stay."""
+    labels = rows.y.argmax(axis=1)
+    targets = (rows.y == 1.0).astype(np.float64).T
+    engines = [columns.build_engine(np.ascontiguousarray(y), BINOMIAL, shares) for y in targets]
+    classes = ClassEngines(engines, labels, shares)
+    coef = np.where(members[:, None], 0.0, start)
+    coef[0] = classes.null_intercepts()
+    classes.set_coefficients(list(coef.T.copy()))
+    every = np.repeat(members[:, None], len(engines), axis=1)
+    coef = refit_classes(classes, coef, every, ridge, TOL)
+    coef[members] -= coef[members].mean(axis=1, keepdims=True)
     return coef
 
 
