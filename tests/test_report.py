@@ -406,6 +406,9 @@ def test_a_click_on_the_curve_picks_a_model(file, visit):
     page.locator("#metric").select_option(label="AUC on test rows")
     assert "AUC" in page.locator("#tradeoff-chart").inner_text()
     assert page.locator("#shapes").is_hidden()
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#bar-text").inner_text().startswith("Model 2 of")
 
 
 def test_rules_are_searched_sorted_and_copied(fitted, file, visit):
@@ -506,12 +509,14 @@ def test_edited_models_and_models_of_a_path(fitted, visit, tmp_path):
     assert page.locator("#rules-table tbody tr").count() == len(one.rules_)
 
 
-@pytest.mark.parametrize("width", [320, 390, 800])
-def test_small_screens_have_no_sideways_scroll(file, visit, width):
-    page = visit(file, width=width, height=700)
+def test_small_screens_have_no_sideways_scroll(file, visit):
+    page = visit(file, width=390, height=700)
     page.locator("#pick").focus()
     page.keyboard.press("End")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for width in (320, 620, 800, 1100):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_light_dark_and_print(file, visit):

@@ -131,6 +131,11 @@ function start() {
   byId("tradeoff").hidden = !many;
   byId("pick").max = data.models.length - 1;
   byId("pick").addEventListener("input", (event) => pickModel(Number(event.target.value)));
+  addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const elsewhere = event.target === document.body || event.target.tagName === "BUTTON";
+    if (step && elsewhere && !event.altKey && !event.ctrlKey && !event.metaKey) pickModel(state.model + step);
+  });
   byId("simpler").addEventListener("click", () => pickModel(state.model - 1));
   byId("richer").addEventListener("click", () => pickModel(state.model + 1));
   fillSelect("metric", data.metrics.map((metric) => metric.label), "metric");

@@ -7,6 +7,13 @@ const LESS = "var(--less)";
 const QUIET = "var(--line-strong)";
 const MARK = "var(--mark)";
 
+/* Short texts for axes: 120k, 3M. */
+const thousands = d3.format("~s");
+
+function tickText(x) {
+  return Math.abs(x) >= 1e4 && Math.abs(x) < 1e16 ? thousands(x) : show(x);
+}
+
 const PAPER = 660;
 let onPaper = false;
 
@@ -155,7 +162,7 @@ function drawCurve(width, feature, shape, value) {
     x: { domain: [low, absent.length ? far + gap / 2 : high], label: null, ticks: [] },
     y: { label: null, grid: true, ticks: 4, nice: true },
     marks: [
-      Plot.axisX(d3.ticks(low, high, 4).filter((x) => !absent.length || x < high - gap), { label: null, tickFormat: (x) => show(x) }),
+      Plot.axisX(d3.ticks(low, high, 4).filter((x) => !absent.length || x < high - gap), { label: null, tickFormat: tickText }),
       Plot.ruleY([0], { stroke: QUIET }),
       Plot.line(corners, { x: "x", y: "y", z: "k", stroke: MORE, strokeWidth: 2.5 }),
       Plot.ruleX(risers, { x: "x", y1: "y1", y2: "y2", stroke: MORE, strokeWidth: 1, strokeOpacity: 0.5 }),
@@ -214,7 +221,7 @@ function drawCalibration(box, groups, isShare) {
   const ends = isShare ? [0, 1] : d3.extent(all);
   const width = Math.min(widthOf(box), 420);
   const clip = (y) => (isShare ? Math.min(1, Math.max(0, y)) : y);
-  const format = isShare ? (x) => `${Math.round(100 * x)}%` : (x) => show(x);
+  const format = isShare ? (x) => `${Math.round(100 * x)}%` : tickText;
   const axis = { domain: ends, labelArrow: "none", tickFormat: format, ticks: 5 };
   const chart = Plot.plot({
     width,
