@@ -11,7 +11,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from ruleglm import LinearTerm, RuleClassifierCV, RuleEnsemble, RuleRegressor, parse_rule
+from ruleglm import (
+    LinearTerm,
+    RuleClassifier,
+    RuleClassifierCV,
+    RuleEnsemble,
+    RuleRegressor,
+    parse_rule,
+)
 from ruleglm.bins import LevelBins, NumberBins
 from ruleglm.explain import build_shapes, measure_terms, pair_importances
 from ruleglm.multinomial import Multinomial
@@ -573,3 +580,18 @@ def test_several_classes(visit, tmp_path):
     first = page.locator("#rules-table tbody tr").filter(has_text="c is missing")
     figure = first.locator(".c-coef .figure").inner_text().replace("\u2212", "-")
     assert float(figure) == pytest.approx(ensemble.coefficients[2, 2], abs=6e-4)
+
+
+def test_a_fit_of_several_classes(visit, tmp_path):
+    X = mixed_frame(240)
+    y = pd.Series(pd.qcut(mixed_signal(X), 3, labels=["low", "middle", "high"]), name="level")
+    model = RuleClassifier(lambda_0=0.03).fit(X, y.astype(str))
+    page = visit(model.report(tmp_path / "report.html", X, y.astype(str)))
+    seen = predictions(page, 0, encode_rows(page, X))
+    np.testing.assert_allclose(seen, model.predict_proba(X), rtol=1e-11)
+    assert page.evaluate("data.classes") == model.classes_.tolist()
+    for k, label in enumerate(model.classes_):
+        expected = model.importances(class_=label).set_index("feature")["importance"]
+        names = [feature["name"] for feature in page.evaluate("data.features")]
+        for place, importance in page.evaluate(f"featureImportances(data, data.models[0], {k})"):
+            assert importance == pytest.approx(expected[names[place]], rel=1e-4)

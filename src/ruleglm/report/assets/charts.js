@@ -129,7 +129,10 @@ function windowOf(feature, breaks, value) {
   let [low, high] = feature.usual;
   const [first, last] = [breaks[0], breaks[breaks.length - 1]];
   const moving = last - first;
-  if (breaks.length > 1 && moving < 0.25 * (high - low)) [low, high] = [first - moving, last + moving];
+  if (breaks.length > 1 && moving < 0.15 * (high - low)) {
+    const around = Math.max(2 * moving, 0.1 * (high - low));
+    [low, high] = [Math.max(low, first - around), Math.min(high, last + around)];
+  }
   const margin = 0.05 * (high - low) || 1;
   const reach = [...breaks.flatMap((x) => [x - margin, x + margin]), value ?? first];
   return [Math.min(low, ...reach), Math.max(high, ...reach)];
