@@ -81,7 +81,7 @@ def build_point(frame, y, bins, *, fitted, seconds=None):
     penalty = Penalty(LAMBDA_0, LAMBDA_1)
     engine.set_coefficients(np.array([engine.null_intercept()]))
     if fitted:
-        pricer = build_pricer("auto", binning.features, 2)
+        pricer = build_pricer("auto", ConditionTable(binning.features), 2)
         limits = Limits.after(seconds)
         run_column_generation(engine, pricer, penalty, limits, tol=1e-3, max_rounds=1000)
     engine.score()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ruleglm.bins import LevelBins, NumberBins, OrderedBins
+from ruleglm.constraints import Constraints
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, SUM_DTYPE
 from ruleglm.kernels.search import MAX_DEPTH
 from ruleglm.pricing import ConditionTable
@@ -24,6 +25,20 @@ def make_bins(kind, size, observed):
     return {"ordered": OrderedBins, "level": LevelBins}[kind]("x", tuple(range(size - 2)), observed)
 
 
+def draw_constraints(rng, features):
+    """Ways of ordered features, groups and pairs; each kind of constraint now and then."""
+    n = len(features)
+    ways = [0 if one.kind == "level" else int(rng.integers(-1, 2)) for one in features]
+    groups = tuple(frozenset(np.flatnonzero(rng.random(n) < 0.6).tolist()) for _ in range(2))
+    pairs = {tuple(sorted(rng.permutation(n)[:2].tolist())) for _ in range(n - 1)}
+    some = rng.random(3) < 0.5
+    return Constraints(
+        tuple(ways) if some[0] else (),
+        groups[: rng.integers(3)] if some[1] else None,
+        frozenset(pairs) if some[2] else frozenset(),
+    )
+
+
 def draw_table(rng, n_features, widest):
     """Features of 2 to ``widest`` bins, some of them without rows, some with one bin only."""
     features = []
@@ -34,7 +49,7 @@ def draw_table(rng, n_features, widest):
             held = np.arange(size) == rng.integers(size)
         observed = sum(1 << int(b) for b in np.flatnonzero(held))
         features.append(make_bins(str(rng.choice(KINDS)), size, observed))
-    return ConditionTable(tuple(features))
+    return ConditionTable(tuple(features), draw_constraints(rng, features))
 
 
 def axis_case(seed, kind, size):
@@ -54,8 +69,7 @@ def tuples_case(seed, order, n_tuples, widest=8):
     tuples = np.array(drawn, INDEX_DTYPE)
     sizes = np.prod(table.n_bins[tuples], axis=1)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(INDEX_DTYPE)
-    conditions = table.n_bins, table.first, table.lo, table.hi, table.negate, table.top
-    return quarters(rng, starts[-1]), starts[1:], tuples[1:], *conditions
+    return quarters(rng, starts[-1]), starts[1:], tuples[1:], *table.arrays
 
 
 def pairs_case(seed, n_tuples, deep, widest=8):
@@ -87,7 +101,7 @@ def gain_axis_case(seed, kind, size):
     sums = gain_sums(rng, size)
     share = 1.0 / (float(sums[1].sum()) + float(rng.choice([0.25, 10.0])))
     slopes, curves = (np.append(np.cumsum(line) if top >= 0 else line, [1e6, 1e6]) for line in sums)
-    return slopes, curves, size, top, share, draw_ridge(rng)
+    return slopes, curves, size, top, share, draw_ridge(rng), int(rng.integers(-1, 2))
 
 
 def gain_lines_case(seed, n_rules, n_features, widest=8):
@@ -97,7 +111,9 @@ def gain_lines_case(seed, n_rules, n_features, widest=8):
     starts = np.concatenate([[0], np.cumsum(table.n_bins)]).astype(INDEX_DTYPE)
     histograms = np.stack(gain_sums(rng, n_rules, starts[-1]), axis=1)
     total = 1.0 + float(histograms[:, 1].sum())
-    inputs = histograms, starts, table.n_bins, table.top, total, draw_ridge(rng)
+    wants = rng.integers(-1, 2, n_rules).astype(INDEX_DTYPE)
+    lines = starts, table.n_bins, table.top, table.way, wants
+    inputs = histograms, *lines, total, draw_ridge(rng)
     shape = n_rules, n_features
     return inputs, np.full(shape, np.nan), np.full(shape, -9, INDEX_DTYPE)
 
@@ -150,7 +166,8 @@ def branch_case(seed, n_features, depth, widest=6, n_rows=80):
     gain = draw_gain(rng, table, codes, start)
     price, step = float(rng.choice([0.0, 0.25, 1.0])), float(rng.choice([0.0, 0.25, 0.5]))
     kinds = condition_kinds(table)
-    conditions = table.n_bins, table.lo, table.hi, kinds, table.feature, start
+    limits = table.constraints.matrices(n_features)
+    conditions = table.n_bins, table.lo, table.hi, kinds, table.feature, *limits, start
     best = max(0.0, float(gain.sum()) - price)
     inputs = codes, gain, *conditions, price, step, 0, depth, best, 1_000_000
     return inputs, np.full(MAX_DEPTH, -9, INDEX_DTYPE)

@@ -124,7 +124,7 @@ def test_the_bound_holds_wherever_the_free_coefficients_stand(seed, family):
     penalties = column_penalties(engine, penalty, free)
     coef = np.r_[engine.null_intercept(), rng.normal(0, 0.1, 1 + n_rules)]
     engine.set_coefficients(coef)
-    ratio = column_ratio(engine.score(), penalties)
+    ratio = column_ratio(engine.score(), penalties, engine.column_signs())
     bound = lower_bound(engine, ratio, penalty, free)
     matrix = np.column_stack([line, *(codes[rule[0][0]] for rule in engine.rules)])
     best = solve_l1_glm(matrix, y, get_family(family), penalties)[0]

@@ -288,12 +288,16 @@ def descent_case(seed, n, n_samples):
     coef = rng.normal(size=n) * (rng.random(n) < 0.5)
     gradient = gram @ (coef - rng.normal(size=n))  # in the range of gram: bounded below
     penalties = rng.choice([0.0, 0.05, 0.5], size=n)
-    return SimpleNamespace(gram=gram, gradient=gradient, penalties=penalties, coef=coef)
+    signs = rng.integers(-1, 2, size=n) * rng.integers(2)
+    coef[coef * signs < 0.0] = 0.0
+    return SimpleNamespace(
+        gram=gram, gradient=gradient, penalties=penalties, signs=signs, coef=coef
+    )
 
 
 def run_descent(function, case, tol, max_sweeps):
     gradient, coef = case.gradient.copy(), case.coef.copy()
-    sweeps = function(case.gram, gradient, case.penalties, tol, max_sweeps, coef)
+    sweeps = function(case.gram, gradient, case.penalties, case.signs, tol, max_sweeps, coef)
     return sweeps, gradient, coef
 
 
@@ -316,7 +320,9 @@ def test_descend_reaches_the_twin_and_the_optimality_conditions(seed, n, n_sampl
     assert model_value(case, coef) <= model_value(case, expected) + 1e-9
     pull = np.abs(np.where(coef != 0.0, gradient + case.penalties * np.sign(coef), 0.0))
     assert np.all(pull[free] <= 1e-6)
-    assert np.all(np.abs(gradient[free]) <= case.penalties[free] + 1e-6)
+    assert np.all(coef * case.signs >= 0.0)
+    pull = np.where(case.signs * gradient > 0.0, 0.0, np.abs(gradient))
+    assert np.all(pull[free] <= case.penalties[free] + 1e-6)
     if n_samples > n and sweeps < 20_000:
         assert_allclose(coef, expected, atol=1e-4)
 
@@ -350,18 +356,19 @@ CALLS = {
     "sum_columns": lambda: sum_case(0, 10, 2),
     "add_columns": lambda: addition_case(0, 10, 2),
     "descend": lambda: (
-        (np.eye(2), np.ones(2), np.ones(2), 1e-9, 10),
+        (np.eye(2), np.ones(2), np.ones(2), np.zeros(2, INDEX_DTYPE), 1e-9, 10),
         np.zeros(2),
     ),
-    "scan_axis": lambda: pricing_cases.axis_case(0, "level", 5)[:1],
-    "locate": lambda: ((*pricing_cases.axis_case(0, "level", 5)[0], 1),),
+    "scan_axis": lambda: ((*pricing_cases.axis_case(0, "level", 5)[0], 0),),
+    "locate": lambda: ((*pricing_cases.axis_case(0, "level", 5)[0], 0, 1),),
     "scan_second_degree": lambda: pricing_cases.axis_case(0, "number", 5),
     "score_pairs": lambda: pricing_cases.pairs_case(0, 1, True),
     "score_triples": lambda: pricing_cases.triples_case(0, 1),
     "search_branch": lambda: pricing_cases.branch_case(0, 2, 2),
     "fill_within": lambda: within_case(0, 10, 2, 2),
-    "scan_gains": lambda: (pricing_cases.gain_axis_case(0, "level", 5),),
-    "locate_gain": lambda: (pricing_cases.gain_axis_case(0, "level", 5),),
+    "scan_gains": lambda: (pricing_cases.gain_axis_case(0, "level", 5)[:-1],),
+    "scan_signed_gains": lambda: ((*pricing_cases.gain_axis_case(0, "level", 5), 0),),
+    "locate_gain": lambda: ((*pricing_cases.gain_axis_case(0, "level", 5), 0),),
     "scan_second_gains": lambda: (
         (*pricing_cases.gain_axis_case(0, "number", 5), 0.0),
         np.zeros(2, INDEX_DTYPE),

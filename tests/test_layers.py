@@ -21,7 +21,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["export"],
     ["bins", "thresholds"],
     ["binning"],
-    ["explain"],
+    ["explain", "constraints"],
     ["engines"],
     ["expert"],
     ["pricing"],

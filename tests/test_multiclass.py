@@ -19,7 +19,7 @@ from ruleglm.engines.packed import evaluate, unpack_columns
 from ruleglm.families import get_family
 from ruleglm.frames import scan_table
 from ruleglm.multinomial import Multinomial, log_rest
-from ruleglm.pricing import Limits, Penalty, build_pricer
+from ruleglm.pricing import ConditionTable, Limits, Penalty, build_pricer
 from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.solvers.classes import run_class_generation
 from tests.reference.binarise import all_rules
@@ -132,7 +132,7 @@ def test_objective_is_that_of_the_problem_with_all_rules(seed, weighted):
     weights = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float) if weighted else None
     binning, codes, classes = build_classes(X, y, weights=weights)
     penalty = Penalty(0.01, 0.004)
-    pricers = [build_pricer("histogram", binning.features, 2, None) for _ in range(3)]
+    pricers = [build_pricer("histogram", ConditionTable(binning.features), 2) for _ in range(3)]
     found = run_class_generation(
         classes, pricers, penalty, Limits(), tol=1e-7, max_rounds=300
     ).solution
@@ -176,7 +176,7 @@ def test_bound_is_valid_when_stopped_early():
     bounds, best = [], np.inf
     for rounds in (1, 2, 3, 100):
         binning, _, classes = build_classes(X, y, bins=8)
-        pricers = [build_pricer("auto", binning.features, 2, None) for _ in range(4)]
+        pricers = [build_pricer("auto", ConditionTable(binning.features), 2) for _ in range(4)]
         found = run_class_generation(
             classes, pricers, Penalty(0.005, 0.001), Limits(), tol=1e-6, max_rounds=rounds
         ).solution

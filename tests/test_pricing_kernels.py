@@ -36,6 +36,7 @@ relaxed = settings(deadline=None, max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 kinds_of_feature = st.sampled_from(KINDS)
 sizes = st.integers(2, 8)
+ways = st.sampled_from([-1, 0, 1])
 
 
 def run_both(kernel, twin, inputs, *outputs):
@@ -72,15 +73,17 @@ def test_the_table_reads_codes_and_bins_as_the_twins_do(kind, size):
 
 
 @relaxed
-@given(seeds, kinds_of_feature, sizes)
-def test_scan_axis_and_locate(seed, kind, size):
+@given(seeds, kinds_of_feature, sizes, ways)
+def test_scan_axis_and_locate(seed, kind, size, way):
     (vector, size, top), *_ = axis_case(seed, kind, size)
-    found = kernels.scan_axis(vector, size, top)
-    assert found == slow_pricing.scan_axis(vector, size, top)
+    way = way if top >= 0 else 0
+    found = kernels.scan_axis(vector, size, top, way)
+    assert found == slow_pricing.scan_axis(vector, size, top, way)
     sums = slow_pricing.plain_sums(vector, size, top)
     for sign in range(2):
-        code = kernels.locate(vector, size, top, sign)
-        assert sums[first_degree(size, top)[code]].sum() == found[sign]
+        code = kernels.locate(vector, size, top, way, sign)
+        allowed = slow_pricing.counting(first_degree(size, top), sign, top, way)
+        assert sums[allowed[code]].sum() == found[sign]
 
 
 @relaxed
@@ -115,7 +118,7 @@ def test_score_pairs(seed, n_tuples, deep):
         kernels.score_pairs, slow_pricing.score_pairs, inputs, *outputs
     )
     assert_array_equal(best, expected)
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _ = inputs
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, *_ = inputs
     for t, kind, sign in np.argwhere(np.isfinite(best)):
         f, g = tuples[t]
         cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[f], n_bins[g])
@@ -135,7 +138,7 @@ def test_score_pairs(seed, n_tuples, deep):
 @given(seeds, st.integers(0, 3))
 def test_score_triples(seed, n_tuples):
     inputs, *outputs = triples_case(seed, n_tuples)
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, least = inputs
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _, least = inputs
     (best, where), (expected, _) = run_both(
         kernels.score_triples, slow_pricing.score_triples, inputs, *outputs
     )
@@ -166,21 +169,28 @@ SAME = 2 * (TIE - 1.0)  # gains as near as this are a tie, of which the first co
 
 
 @relaxed
-@given(seeds, kinds_of_feature, sizes)
-def test_scan_gains_and_locate_gain(seed, kind, size):
-    axis = slopes, curves, size, top, share, ridge = gain_axis_case(seed, kind, size)
-    best = kernels.scan_gains(*axis)
-    assert_allclose(best, slow_gains.scan_gains(*axis), rtol=1e-12)
+@given(seeds, kinds_of_feature, sizes, ways)
+def test_scan_gains_and_locate_gain(seed, kind, size, way):
+    *axis, want = slopes, curves, size, top, share, ridge, _ = gain_axis_case(seed, kind, size)
+    way = way if top >= 0 else 0
+    best = kernels.scan_signed_gains(*axis, want, way)
+    assert_allclose(best, slow_gains.scan_signed_gains(*axis, want, way), rtol=1e-12)
+    free = kernels.scan_gains(*axis)
+    assert_allclose(free, slow_gains.scan_gains(*axis), rtol=1e-12)
+    code = kernels.locate_gain(*axis, want, way)
     sums = [slow_pricing.plain_sums(vector, size, top) for vector in (slopes, curves)]
-    bins = first_degree(size, top)[kernels.locate_gain(*axis)]
-    assert_gain(sums, [bins], share, ridge, best, SAME)
+    if best > 0.0:
+        bins = first_degree(size, top)[code]
+        assert_gain(sums, [bins], share, ridge, best, SAME)
+        own = slow_pricing.sign_of_bins(bins, top, way)
+        assert min(want * own, want * sums[0][bins].sum(), own * sums[0][bins].sum()) >= 0
 
 
 @relaxed
 @given(seeds, kinds_of_feature, st.integers(3, 8), st.floats(-1e-9, 1e-9))
 def test_rounding_does_not_choose_between_a_condition_and_its_complement(seed, kind, size, error):
     """Where the slopes add up to nothing, both have the same gain; the first is located."""
-    slopes, curves, size, top, share, ridge = gain_axis_case(seed, kind, size)
+    slopes, curves, size, top, share, ridge, _ = gain_axis_case(seed, kind, size)
     lines = [slow_pricing.plain_sums(vector, size, top).copy() for vector in (slopes, curves)]
     lines[0][0] -= lines[0].sum() - error
     lines[0][size - 1] = lines[1][size - 1] = 0.0
@@ -191,14 +201,14 @@ def test_rounding_does_not_choose_between_a_condition_and_its_complement(seed, k
     share = 1.0 / lines[1].sum() if lines[1].any() else 1.0
     slopes, curves = (np.cumsum(line) if top >= 0 else line for line in lines)
     if np.abs(slopes).max() > 0.1:
-        assert kernels.locate_gain(slopes, curves, size, top, share, ridge) % 2 == 0
+        assert kernels.locate_gain(slopes, curves, size, top, share, ridge, 0, 0) % 2 == 0
 
 
 @relaxed
 @given(seeds, kinds_of_feature, sizes, st.booleans())
 def test_scan_second_gains(seed, kind, size, raised):
-    axis = slopes, curves, size, top, share, ridge = gain_axis_case(seed, kind, size)
-    old = 0.5 * kernels.scan_gains(*axis) if raised else 0.0
+    axis = slopes, curves, size, top, share, ridge, _ = gain_axis_case(seed, kind, size)
+    old = 0.5 * kernels.scan_gains(*axis[:-1]) if raised else 0.0
     bins = np.full(2, -9, INDEX_DTYPE)
     best = kernels.scan_second_gains(*axis, old, bins)
     expected = slow_gains.scan_second_gains(*axis, old, np.empty(2, INDEX_DTYPE))
@@ -218,8 +228,8 @@ def test_gain_lines(seed, n_rules, n_features):
         kernels.gain_lines, slow_gains.gain_lines, inputs, *outputs
     )
     assert_allclose(best, expected, rtol=1e-12)
-    histograms, starts, n_bins, top, total, ridge = inputs
-    for a, f in np.argwhere(np.isfinite(best)):
+    histograms, starts, n_bins, top, _, _, total, ridge = inputs
+    for a, f in np.argwhere(best > 0.0):
         sums = histograms[a, :, starts[f] : starts[f + 1]]
         bins = first_degree(n_bins[f], top[f])[where[a, f]]
         assert_gain(sums, [bins], 1 / total, ridge, best[a, f], SAME)
@@ -233,7 +243,7 @@ def test_gain_pairs(seed, n_tuples, deep):
         kernels.gain_pairs, slow_gains.gain_pairs, inputs, *outputs
     )
     assert_allclose(best, expected, rtol=1e-12)
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge, _ = inputs
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _, total, ridge, _ = inputs
     for t, kind in np.argwhere(best > 0.0):
         f, g = tuples[t]
         cubes = histograms[:, starts[t] : starts[t + 1]].reshape(2, n_bins[f], n_bins[g])
@@ -256,7 +266,7 @@ def test_gain_triples(seed, n_tuples):
         kernels.gain_triples, slow_gains.gain_triples, inputs, *outputs
     )
     assert_allclose(best, expected, rtol=1e-12)
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge = inputs
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _, total, ridge = inputs
     for t in np.flatnonzero(best > 0.0):
         cubes = histograms[:, starts[t] : starts[t + 1]].reshape(2, *n_bins[tuples[t]])
         f, g, h = tuples[t]
@@ -274,7 +284,8 @@ def test_gain_triples(seed, n_tuples):
 
 def path_value(inputs, path):
     """What a path is worth; it has to be one that the twin visits too."""
-    codes, gain, n_bins, lo, hi, kind, feature, start, price, step, *_ = inputs
+    codes, gain, n_bins, lo, hi, kind, feature, *limits, start, price, step = inputs[:-4]
+    assert slow_search.may_share(feature[[start, *path]].tolist(), *limits)
     rows = np.ones(len(gain), bool)
     for last, c in zip([start, *path], path, strict=False):
         assert slow_search.may_follow(lo, hi, kind, feature, last, c)
@@ -336,6 +347,7 @@ def test_search_branch_with_a_limit(seed, n_features, limit):
 def search_small(table, codes, gain, depth):
     """Search from the first condition, price 1 and step 1/4; return the value and the truth."""
     conditions = table.n_bins, table.lo, table.hi, condition_kinds(table), table.feature
+    conditions = *conditions, *table.constraints.matrices(len(table.features))
     codes, gain = np.array(codes, CODE_DTYPE), np.array(gain)
     inputs = codes, gain, *conditions, 0, 1.0, 0.25, 0, depth, 0.0, 1000
     path = np.full(MAX_DEPTH, -9, INDEX_DTYPE)

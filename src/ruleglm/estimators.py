@@ -6,7 +6,7 @@ codes, an engine holds them, column generation or a pursuit finds the rules, and
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -194,6 +194,9 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         min_level_share: float = 0.0,
         include: Any = None,
         exclude: Any = None,
+        monotone: dict[Any, int] | None = None,
+        allowed_interactions: Sequence[Any] | bool | None = None,
+        forbidden_interactions: Sequence[Any] | None = None,
         debias: bool | float = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
@@ -221,6 +224,9 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
         self.min_level_share = min_level_share
         self.include = include
         self.exclude = exclude
+        self.monotone = monotone
+        self.allowed_interactions = allowed_interactions
+        self.forbidden_interactions = forbidden_interactions
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds
@@ -292,6 +298,9 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         min_level_share: float = 0.0,
         include: Any = None,
         exclude: Any = None,
+        monotone: dict[Any, int] | None = None,
+        allowed_interactions: Sequence[Any] | bool | None = None,
+        forbidden_interactions: Sequence[Any] | None = None,
         debias: bool | float = True,
         tol: float = 1e-4,
         max_rounds: int = 1000,
@@ -321,6 +330,9 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
         self.min_level_share = min_level_share
         self.include = include
         self.exclude = exclude
+        self.monotone = monotone
+        self.allowed_interactions = allowed_interactions
+        self.forbidden_interactions = forbidden_interactions
         self.debias = debias
         self.tol = tol
         self.max_rounds = max_rounds

@@ -1,5 +1,6 @@
 """Estimators that fit a whole path of models and choose one by cross-validation."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -33,8 +34,10 @@ from ruleglm.selection import (
     HeldOutScore,
     Plan,
     Split,
+    check_select,
     choose,
     keep_counted,
+    read_ratios,
     split_rows,
     validate_path,
     warn_of_ending,
@@ -50,8 +53,6 @@ HANDED_ON = (
     "_target_mean",
 )
 """What a plain estimator that holds a model of a path has from the one that fitted it."""
-
-BUDGETS = ("max_complexity", "max_rules", "max_conditions")
 
 SHARED = shared_parameters("True", '"auto"')
 
@@ -139,7 +140,7 @@ class _ChosenModel(RuleModel):
         self._validate_params()
         limits = Limits.after(self.time_limit)
         raw = self._check_rows(X, y, sample_weight, offset, exposure)
-        self._check_select()
+        check_select(self.select)
         plan = self._plan(X, raw, groups)
         announce_compilation(KERNELS)
         with one_blas_thread():
@@ -155,14 +156,8 @@ class _ChosenModel(RuleModel):
         warn_of_ending(path, ended)
         return self
 
-    def _check_select(self) -> None:
-        if isinstance(self.select, dict):
-            for key in self.select:
-                if key not in BUDGETS:
-                    raise ValueError(f"`select` has {key!r}; budgets are {', '.join(BUDGETS)}")
-
     def _plan(self, X: Any, raw: RawRows, groups: Any) -> Plan:
-        ratios = self._ratios()[: None if self.penalty == "l1" else 1]
+        ratios = read_ratios(self.lambda_ratio)[: None if self.penalty == "l1" else 1]
         settings = tuple(
             self._make_settings(Penalty(1.0, ratio), float(self.max_complexity), path=True)
             for ratio in ratios
@@ -171,15 +166,6 @@ class _ChosenModel(RuleModel):
         splits = keep_counted(self._split(X, raw, groups), counted.weights)
         score = None if self.scoring is None else self._build_score(X, raw)
         return Plan(raw, self._make_family(), settings, self.n_lambdas, splits, score)
-
-    def _ratios(self) -> list[float]:
-        try:
-            ratios = [float(ratio) for ratio in np.atleast_1d(self.lambda_ratio)]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"`lambda_ratio` is {self.lambda_ratio!r}; give numbers") from error
-        if not ratios or not all(0.0 <= ratio < np.inf for ratio in ratios):
-            raise ValueError(f"`lambda_ratio` is {ratios}; give at least one, none negative")
-        return ratios
 
     def _split(self, X: Any, raw: RawRows, groups: Any) -> list[Split]:
         """Return the folds; those of a number are shuffled."""
@@ -327,6 +313,9 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         min_level_share: float = 0.0,
         include: Any = None,
         exclude: Any = None,
+        monotone: dict[Any, int] | None = None,
+        allowed_interactions: Sequence[Any] | bool | None = None,
+        forbidden_interactions: Sequence[Any] | None = None,
         tol: float = 1e-4,
         max_rounds: int = 1000,
         random_state: Any = 0,
@@ -353,6 +342,9 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
         self.min_level_share = min_level_share
         self.include = include
         self.exclude = exclude
+        self.monotone = monotone
+        self.allowed_interactions = allowed_interactions
+        self.forbidden_interactions = forbidden_interactions
         self.tol = tol
         self.max_rounds = max_rounds
         self.random_state = random_state
@@ -433,6 +425,9 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         min_level_share: float = 0.0,
         include: Any = None,
         exclude: Any = None,
+        monotone: dict[Any, int] | None = None,
+        allowed_interactions: Sequence[Any] | bool | None = None,
+        forbidden_interactions: Sequence[Any] | None = None,
         tol: float = 1e-4,
         max_rounds: int = 1000,
         random_state: Any = 0,
@@ -461,6 +456,9 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
         self.min_level_share = min_level_share
         self.include = include
         self.exclude = exclude
+        self.monotone = monotone
+        self.allowed_interactions = allowed_interactions
+        self.forbidden_interactions = forbidden_interactions
         self.tol = tol
         self.max_rounds = max_rounds
         self.random_state = random_state

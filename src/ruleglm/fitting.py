@@ -155,9 +155,8 @@ def walk_penalties(
     """
     engine, refitter = rows.build_engine(settings.n_threads), Refitter(rows, settings.n_threads)
     free = rows.wishes.enter(engine)
-    features = rows.wishes.features
-    pricer = build_pricer(settings.pricing, features, settings.max_degree, settings.pricing_options)
-    table = ConditionTable(features)
+    table = rows.condition_table()
+    pricer = build_pricer(settings.pricing, table, settings.max_degree, settings.pricing_options)
     bans = Bans(table, rows.wishes.banned)
     if bans:
         pricer = ExcludingPricer(pricer, bans, settings.max_degree)
@@ -206,12 +205,14 @@ def resume(
     known = rows.units.recall(previous)
     most = np.inf if settings.max_degree is None else settings.max_degree
     made = [bans.table.make_rule(rule) for rule in known.steps]
-    kept = [one for one in made if one and one[1] <= most and not bans.forbid(one[0])]
+    known_rules = [one for one in made if one and one[1] <= most and bans.table.admits(one[0])]
+    kept = [one for one in known_rules if not bans.forbid(one[0])]
     engine.add_rules([rule for rule, _ in kept], [degree for _, degree in kept])
     supports = engine.supports()
     engine.keep_rules(np.flatnonzero((supports > 0.0) & (supports < 1.0)).tolist())
     steps = [known.steps.get(rule, 0.0) for rule in engine.rules]
-    return np.concatenate([[known.intercept], known.slopes, steps])
+    coef = np.concatenate([[known.intercept], known.slopes, steps])
+    return np.where(engine.column_signs() * coef < 0.0, 0.0, coef)
 
 
 def choose_grid(
@@ -295,8 +296,10 @@ def first_lambda_here(
     engine: LocalEngine, pricer: Pricer, table: ConditionTable, ratio: float, limits: Limits
 ) -> float:
     """Return the smallest ``lambda_0`` at which no rule improves the model as it stands."""
-    lines = np.abs(engine.score()[1:]).max(initial=LEAST_LAMBDA)
-    steps = np.abs(table.values(engine.joint_histograms(table.splitting))).max(initial=0.0)
+    score = engine.score()
+    lines = np.abs(score)[engine.column_signs() * score <= 0.0][1:].max(initial=LEAST_LAMBDA)
+    sums = table.values(engine.joint_histograms(table.splitting))
+    steps = table.allowed(sums).max(initial=0.0)
     least = max(float(lines), float(steps) / (1.0 + ratio))
     priced = pricer.price(engine, Penalty(least, ratio * least), set(), limits)
     if priced.complete:
@@ -363,7 +366,7 @@ def pursue(
     """
     ridge = SEARCH_RIDGE / rows.size
     max_degree, max_terms, largest = pursuit_limits(settings)
-    engine, table = rows.build_engine(settings.n_threads), ConditionTable(rows.wishes.features)
+    engine, table = rows.build_engine(settings.n_threads), rows.condition_table()
     forced, bans = rows.wishes.enter(engine), Bans(table, rows.wishes.banned)
     start = None if previous is None else resume(engine, rows, bans, settings, previous)
     found = run_pursuit(

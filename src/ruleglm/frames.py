@@ -317,23 +317,24 @@ def _choose_columns(
 def _find_categorical(names: list[str], categorical: Iterable[str | int]) -> set[str]:
     if isinstance(categorical, str):
         raise TypeError(f"`categorical` must be a list of columns; write [{categorical!r}].")
-    chosen = set()
-    for item in categorical:
-        if isinstance(item, str):
-            if item not in names:
-                raise ValueError(f"`categorical` names {item!r}; {near_names(item, names)}.")
-            chosen.add(item)
-            continue
-        if isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__"):
-            raise TypeError(
-                f"`categorical` holds {item!r}; give names or positions of columns, and instead of "
-                "a mask np.flatnonzero(mask)."
-            )
-        place = operator.index(item)
-        if not 0 <= place < len(names):
-            raise ValueError(f"`categorical` gives column {place}, but X has {len(names)} columns.")
-        chosen.add(names[place])
-    return chosen
+    return {names[find_column(item, names, "categorical")] for item in categorical}
+
+
+def find_column(item: Any, names: Sequence[str], parameter: str) -> int:
+    """Return the number of the column that a parameter means by its name or its position."""
+    if isinstance(item, str):
+        if item not in names:
+            raise ValueError(f"`{parameter}` names {item!r}; {near_names(item, names)}.")
+        return list(names).index(item)
+    if isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__"):
+        raise TypeError(
+            f"`{parameter}` holds {item!r}; give names or positions of columns, and instead of "
+            "a mask np.flatnonzero(mask)."
+        )
+    place = operator.index(item)
+    if not 0 <= place < len(names):
+        raise ValueError(f"`{parameter}` gives column {place}, but X has {len(names)} columns.")
+    return place
 
 
 def check_name(name: str, names: Sequence[str]) -> None:

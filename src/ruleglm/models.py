@@ -15,13 +15,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ruleglm.assess.methods import AssessMethods
 from ruleglm.checks import check_offset, check_weights, warn_of_light_weights
 from ruleglm.class_weights import ClassWeights, read_class_weight, scale_weights
+from ruleglm.constraints import Asked, term_signs
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import RuleEnsemble, Term
 from ruleglm.expert import read_expert
@@ -83,6 +84,15 @@ SHARED_PARAMETERS = """
         or stricter ones on the same columns), nor any that splits the training rows in the same
         way. The name of a column keeps that column out of all that is learned. What ``include``
         gives is exempt.
+    monotone : dict, default=None
+        Columns (names or positions) of numbers or ordered categories on which predictions depend in
+        one direction whatever the other columns are: ``{"age": 1, "bmi": -1}`` for predictions that
+        do not fall with age and do not rise with bmi. Missing values have no place in the order.
+    allowed_interactions : list of groups of columns, False or None, default=None
+        Which columns may share a rule: with groups, ``[("age", "bmi"), ("age", "sex", "smoker")]``,
+        a rule on several columns lies inside one of them; False gives rules on one column each.
+    forbidden_interactions : list of pairs of columns, default=None
+        Columns that share no rule: ``[("race", "zip")]``.
     tol : float, default=1e-4
         Relative optimality gap at which to stop, for "l1".
     max_rounds : int, default=1000
@@ -168,6 +178,9 @@ class RuleModel(
         "min_level_share": [Interval(Real, 0, 1, closed="left")],
         "include": [list, tuple, None],
         "exclude": [list, tuple, None],
+        "monotone": [dict, None],
+        "allowed_interactions": [list, tuple, Options(bool, {False}), None],
+        "forbidden_interactions": [list, tuple, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -201,6 +214,9 @@ class RuleModel(
             bins=None if self.bins == "auto" else self.bins,
             thresholds=self.thresholds,
             min_level_share=self.min_level_share,
+            constraints=Asked(
+                self.monotone, self.allowed_interactions, self.forbidden_interactions
+            ),
             tol=self.tol,
             max_rounds=self.max_rounds,
             n_threads=effective_n_jobs(self.n_jobs),
@@ -302,7 +318,8 @@ class RuleModel(
             factors = counts.factors(rows.y, rows.weights)
             rows = replace(rows, weights=scale_weights(factors, rows.y, rows.weights))
         ridge = self.ridge if self.penalty == "l0" else REFIT_RIDGE * rows.size
-        return refit_terms(ensemble, rows, ridge, fixed)
+        signs = term_signs(ensemble, self.monotone)
+        return refit_terms(ensemble, rows, ridge, fixed, signs)
 
     def _place(self, term: Term) -> int:
         """Return the place of a term in the ensemble; a number is a row of ``rules_``."""

@@ -33,7 +33,7 @@ from ruleglm.fitting import (
     pursuit_limits,
     resume,
 )
-from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
+from ruleglm.pricing import Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans, ExcludingPricer
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution
@@ -150,7 +150,7 @@ def resume_classes(
     classes: ClassEngines, rows: TrainingRows, settings: FitSettings, previous: RuleEnsemble
 ) -> Coefs:
     """Give the engines the rules of an earlier model that are allowed; return coefficients."""
-    bans = Bans(ConditionTable(rows.wishes.features), rows.wishes.banned)
+    bans = Bans(rows.condition_table(), rows.wishes.banned)
     return [
         resume(engine, rows, bans, settings, previous.of_class(k))
         for k, engine in enumerate(classes.engines)
@@ -159,11 +159,11 @@ def resume_classes(
 
 def build_class_pricers(rows: TrainingRows, settings: FitSettings) -> list[Pricer]:
     """Return a pricer for each class; they remember where their last search ended."""
-    features, options = rows.wishes.features, settings.pricing_options
-    bans = Bans(ConditionTable(features), rows.wishes.banned)
+    table, options = rows.condition_table(), settings.pricing_options
+    bans = Bans(table, rows.wishes.banned)
     pricers: list[Pricer] = []
     for _ in range(*rows.units.family.output_shape):
-        pricer = build_pricer(settings.pricing, features, settings.max_degree, options)
+        pricer = build_pricer(settings.pricing, table, settings.max_degree, options)
         pricers.append(ExcludingPricer(pricer, bans, settings.max_degree) if bans else pricer)
     return pricers
 
@@ -177,7 +177,7 @@ def find_first_lambda(
 ) -> float:
     """Return the smallest ``lambda_0`` that leaves the model of every class empty."""
     classes.set_coefficients(null_class_coefs(classes))
-    table = ConditionTable(rows.wishes.features)
+    table = rows.condition_table()
     ratio = settings.penalty.lambda_1 / settings.penalty.lambda_0
     return max(
         first_lambda_here(classes.turn_to(k), pricer, table, ratio, limits)
@@ -227,7 +227,7 @@ def pursue_classes(
 ) -> list[PursuitModel]:
     """Return the models of a pursuit inside the budgets, the simplest first: it is empty."""
     max_degree, max_terms, largest = pursuit_limits(settings)
-    table = ConditionTable(rows.wishes.features)
+    table = rows.condition_table()
     classes = rows.build_class_engines(settings.n_threads)
     entered = [rows.wishes.enter(engine) for engine in classes.engines]
     first, start = classes.engines[0], None

@@ -5,7 +5,7 @@ and the ridge mean what they mean in a fit.
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from ruleglm.checks import check_offset, check_weights
+from ruleglm.constraints import term_signs
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatArray
 from ruleglm.engines import LocalEngine
 from ruleglm.engines.classes import ClassEngines
@@ -44,6 +45,7 @@ def refit(
     exposure: ArrayLike | None = None,
     ridge: float = DEFAULT_RIDGE,
     fixed: Iterable[Term] = (),
+    monotone: Mapping[Any, int] | None = None,
 ) -> RuleEnsemble:
     """Fit the coefficients of a model's rules and lines to rows, and leave the rules as they are.
 
@@ -66,6 +68,8 @@ def refit(
         not be collinear, and rules that separate the classes get very large coefficients.
     fixed : iterable of Rule, str or int
         Terms that keep their coefficients; see `RuleEnsemble.drop` for how to name them.
+    monotone : mapping of columns to 1 or -1, optional
+        As in a fit; a coefficient that would have the wrong sign is 0.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def refit(
     ('(intercept)', 'x0 > 10')
     """
     held = Rows.read(ensemble, X, y, sample_weight, offset, exposure)
-    return refit_terms(ensemble, held, ridge, fixed).ensemble
+    return refit_terms(ensemble, held, ridge, fixed, term_signs(ensemble, monotone)).ensemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +174,10 @@ class Columns:
         family: Family,
         shares: FloatArray | None,
         offset: FloatArray | None = None,
+        signs: Sequence[int] = (),
     ) -> LocalEngine:
         """Return an engine that holds the terms as its columns."""
+        n_lines = len(self.lines)
         engine = LocalEngine(
             self.masks,
             np.full(len(self.masks), 2, INDEX_DTYPE),
@@ -180,6 +186,8 @@ class Columns:
             weights=shares,
             offset=offset,
             linear=self.lines,
+            sign_of=(lambda rule: signs[n_lines + rule[0][0]]) if any(signs) else None,
+            linear_signs=signs[:n_lines],
         )
         # of rules that cover the same rows, it holds another only if its degree is smaller
         n_rules = len(self.masks)
@@ -204,9 +212,18 @@ class Columns:
 
 
 def refit_terms(
-    ensemble: RuleEnsemble, rows: Rows, ridge: float, fixed: Iterable[Term] = ()
+    ensemble: RuleEnsemble,
+    rows: Rows,
+    ridge: float,
+    fixed: Iterable[Term] = (),
+    signs: Sequence[int] = (),
 ) -> Translation:
-    """Fit the coefficients of a model, and say what the rows tell of its terms."""
+    """Fit the coefficients of a model, and say what the rows tell of its terms.
+
+    ``signs`` are those that the coefficients of lines and rules have to have, 0 for any.
+    """
+    if any(signs) and ensemble.family.output_shape:
+        raise ValueError("`monotone` is for regressions and two classes")
     if not 0.0 <= ridge < np.inf:
         raise ValueError(f"`ridge` is {ridge}; give a number of rows, at least 0")
     family, first = ensemble.family, 1 + len(ensemble.linear_terms)
@@ -226,7 +243,7 @@ def refit_terms(
     else:
         given = given_part(ensemble, rows, kept)
         offset = None if given is None else given / unit
-        engine = columns.build_engine((rows.y - shift) / unit, family, shares, offset)
+        engine = columns.build_engine((rows.y - shift) / unit, family, shares, offset, signs)
         coef = columns.unscale(unit * solve(engine, ridge / rows.size, members))
         coef[0] += shift
     coef[kept] = ensemble.all_coefficients()[kept]

@@ -36,6 +36,8 @@ from ruleglm.training import FitSettings, RawRows, TrainingRows, Units
 Split = tuple[IntArray, IntArray]
 """Numbers of the training and of the validation rows."""
 
+BUDGETS = ("max_complexity", "max_rules", "max_conditions")
+
 HeldOutScore = Callable[[PathModel, int, Units, IntArray], float]
 """Scores a variant of a fold's model on the validation rows."""
 
@@ -289,6 +291,24 @@ def warn_of_ending(path: TradeoffPath, ended: bool) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def read_ratios(given: Any) -> list[float]:
+    """Return the ratios of the lambdas that a user gives, one or several."""
+    try:
+        ratios = [float(ratio) for ratio in np.atleast_1d(given)]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`lambda_ratio` is {given!r}; give numbers") from error
+    if not ratios or not all(0.0 <= ratio < np.inf for ratio in ratios):
+        raise ValueError(f"`lambda_ratio` is {ratios}; give at least one, none negative")
+    return ratios
+
+
+def check_select(select: str | dict[str, Any]) -> None:
+    """Refuse budgets that there are not."""
+    for key in select if isinstance(select, dict) else ():
+        if key not in BUDGETS:
+            raise ValueError(f"`select` has {key!r}; budgets are {', '.join(BUDGETS)}")
 
 
 def choose(path: TradeoffPath, select: str | dict[str, Any]) -> int:

@@ -10,12 +10,14 @@ means the same on every data set; the ensemble that comes out is in the target's
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ruleglm.binning import Binning, BinRule, bin_rows
 from ruleglm.class_weights import ClassWeights, scale_weights
+from ruleglm.constraints import Asked, Constraints
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.engines import LocalEngine
 from ruleglm.engines.classes import ClassEngines
@@ -24,7 +26,7 @@ from ruleglm.expert import NOTHING, Expert, Wishes, bind
 from ruleglm.families import Binomial, Family
 from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm
-from ruleglm.pricing import Penalty
+from ruleglm.pricing import ConditionTable, Penalty
 
 FINE_BINS = 64
 """Bins of a number column where none are asked for."""
@@ -50,6 +52,7 @@ class FitSettings:
     bins: int | None
     thresholds: Mapping[str, Sequence[float]] | None
     min_level_share: float
+    constraints: Asked
     tol: float
     max_rounds: int
     n_threads: int
@@ -137,6 +140,8 @@ class Units:
     ) -> "Translation":
         """Say a model in the data's own names and units, its rules sorted by importance.
 
+        Terms with a coefficient of 0, which monotone constraints may lead to, are left out.
+
         Parameters
         ----------
         rules : sequence of BinRule
@@ -145,9 +150,13 @@ class Units:
             for the multinomial family
         supports : (n_rules,) float64
         """
-        terms = [self.terms[k] for k in linear]
-        slopes = self.unit * (coef[1 : 1 + len(terms)].T * [term.scale for term in terms]).T
-        steps = self.unit * coef[1 + len(terms) :]
+        used = np.array([np.any(values) for values in coef[1:]], np.bool_)
+        line, step = used[: len(linear)], used[len(linear) :]
+        terms = [self.terms[k] for k in compress(linear, line)]
+        rules, supports = list(compress(rules, step)), supports[step]
+        slopes = coef[1 : 1 + len(linear)][line]
+        slopes = self.unit * (slopes.T * [term.scale for term in terms]).T
+        steps = self.unit * coef[1 + len(linear) :][step]
         importances = effect_sizes(steps) * np.sqrt(supports * (1 - supports))
         order = sorted(range(len(steps)), key=lambda k: (-importances[k], rules[k]))
         centers = np.array([term.center for term in terms])
@@ -245,6 +254,7 @@ class TrainingRows:
     weights : (n_rows,) float64, summing to 1, or None for equal weights
     offset : (n_rows,) float64, on the scale of the fit, or None
     linear : (n_linear_terms, n_rows) float64 or None, the values of the linear terms
+    constraints : Constraints
     size : float, the sum of the weights as they were given: the rows that the data stand for
     wishes : Wishes, what a person asks of the rules, over the bins
     """
@@ -255,15 +265,16 @@ class TrainingRows:
     weights: FloatArray | None
     offset: FloatArray | None
     linear: FloatArray | None
+    constraints: Constraints
     size: float
     wishes: Wishes
 
     def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> LocalEngine:
         """Return an engine over these rows, with all linear terms or those at some positions."""
-        columns = self.linear
+        columns, signs = self.linear, self._linear_signs()
         if columns is not None and linear is not None:
-            columns = columns[list(linear)]
-        return self._engine(self.y, self.units.family, self.offset, columns, n_threads)
+            columns, signs = columns[list(linear)], [signs[k] for k in linear]
+        return self._engine(self.y, self.units.family, self.offset, columns, n_threads, signs)
 
     def build_class_engines(self, n_threads: int) -> ClassEngines:
         """Return an engine for each class over these rows, with all linear terms."""
@@ -281,6 +292,7 @@ class TrainingRows:
         offset: FloatArray | None,
         linear: FloatArray | None,
         n_threads: int,
+        signs: Sequence[int] = (),
     ) -> LocalEngine:
         return LocalEngine(
             self.codes,
@@ -291,7 +303,20 @@ class TrainingRows:
             offset=offset,
             linear=linear,
             n_threads=n_threads,
+            sign_of=self._sign_of if self.constraints.ways else None,
+            linear_signs=signs,
         )
+
+    def condition_table(self) -> ConditionTable:
+        """Return the conditions that rules may be made of."""
+        return ConditionTable(self.wishes.features, self.constraints)
+
+    def _sign_of(self, rule: BinRule) -> int:
+        return self.constraints.sign(rule, self.units.binning.features)
+
+    def _linear_signs(self) -> list[int]:
+        ways = dict(zip(self.units.binning.names, self.constraints.ways, strict=False))
+        return [ways.get(term.term.feature, 0) for term in self.units.terms]
 
 
 def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> TrainingRows:
@@ -299,6 +324,12 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
 
     Rows of weight 0 are left out.
     """
+    constraints = Constraints.of(settings.constraints, raw.scan.names)
+    if constraints.ways and family.output_shape:
+        raise ValueError(
+            "`monotone` is for regressions and two classes: with more, a probability depends on "
+            "all classes; fit a model for each of them, or leave it out"
+        )
     if raw.weights is not None and not raw.weights.all():
         raw = raw.take(raw.weights > 0)
     if settings.kind == "l0" or settings.path:
@@ -316,6 +347,8 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
         wanted=raw.expert.wanted,
         visit=None if lines is None else lines.add,
     )
+    constraints.check_kinds(binning)
+    constraints.check_rules(raw.expert.include, raw.scan.names)
     shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
     terms = () if lines is None else tuple(lines.terms)
     return TrainingRows(
@@ -325,6 +358,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
         shares,
         offset if offset is None or unit == 1.0 else offset / unit,
         None if lines is None else lines.values,
+        constraints,
         float(len(y) if weights is None else weights.sum()),
         bind(raw.expert, binning, codes, [term.term.feature for term in terms]),
     )

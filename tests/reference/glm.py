@@ -15,7 +15,7 @@ TOLERANCE = 1e-9
 class SplitProblem:
     """The smooth objective in z = (intercept, positive parts, negative parts)."""
 
-    def __init__(self, A, y, family, penalties, weights=None, offset=None):
+    def __init__(self, A, y, family, penalties, weights=None, offset=None, signs=None):
         A = np.asarray(A, dtype=np.float64)
         n, self.k = A.shape
         self.y = np.asarray(y, dtype=np.float64)
@@ -23,7 +23,8 @@ class SplitProblem:
         self.weights = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
         self.weights = self.weights / self.weights.sum()
         self.offset = np.zeros(n) if offset is None else np.asarray(offset, dtype=np.float64)
-        self.design = np.hstack([np.ones((n, 1)), A, -A])
+        signs = np.zeros(self.k) if signs is None else signs
+        self.design = np.hstack([np.ones((n, 1)), A * (signs >= 0), -A * (signs <= 0)])
         self.penalties = np.broadcast_to(np.asarray(penalties, dtype=np.float64), (self.k,))
         self.costs = np.concatenate([[0.0], self.penalties, self.penalties])
 
@@ -62,12 +63,14 @@ class SplitProblem:
         return np.concatenate([[intercept], np.maximum(coef, 0.0), np.maximum(-coef, 0.0)])
 
 
-def solve_l1_glm(A, y, family, penalties, weights=None, offset=None):
+def solve_l1_glm(A, y, family, penalties, weights=None, offset=None, signs=None):
     """Return (objective, intercept, coef) at the minimum, the objective to about 1e-9.
 
-    Raises AssertionError if the duality gap stays open (it is not checked where a penalty is zero).
+    A coefficient has the sign given for it, or any if that is 0: the part of the other sign belongs
+    to a column of zeros. Raises AssertionError if the duality gap stays open (it is not checked
+    where a penalty is zero).
     """
-    problem = SplitProblem(A, y, family, penalties, weights, offset)
+    problem = SplitProblem(A, y, family, penalties, weights, offset, signs)
     with np.errstate(all="ignore"):
         z = problem.start()
         for _ in range(5):
@@ -139,7 +142,7 @@ def duality_gap(problem, z):
     down = problem.weights @ np.maximum(-v, 0.0)
     v = np.where(v > 0.0, v * min(1.0, down / up), v) if up > 0.0 else 0.0 * v
     v = np.where(v < 0.0, v * min(1.0, up / down), v) if down > 0.0 else 0.0 * v
-    scores = np.abs(problem.design[:, 1:].T @ (problem.weights * v)) / problem.costs[1:]
+    scores = -(problem.design[:, 1:].T @ (problem.weights * v)) / problem.costs[1:]
     v = v / max(1.0, scores.max(initial=0.0))
     bound = problem.weights @ (v * problem.offset - problem.family.conjugate(problem.y, v))
     return problem.value(z) - bound

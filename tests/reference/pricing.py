@@ -19,8 +19,17 @@ def first_degree(size, top):
     return found
 
 
-def second_degree(size, top):
+def sign_of_bins(bins, top, way):
+    """The sign of the sums that a condition counts for, 0 for both."""
+    if way == 0 or bins[-1] > top or {0, top} <= set(bins):
+        return 0
+    return way if 0 in bins else -way
+
+
+def second_degree(size, top, way=0):
     """The bins of all second-degree conditions of an axis, by ``a, b``."""
+    if way != 0:
+        return {}
     if top >= 0:
         return {(a, b): list(range(a, b + 1)) for b in range(top) for a in range(1, b + 1)}
     n_levels = -1 - top
@@ -41,6 +50,15 @@ def sums_of(conditions, sums):
     return {key: float(sums[bins].sum()) for key, bins in conditions.items()}
 
 
+def counting(conditions, sign, top, way):
+    """Those of a dictionary of conditions that count for the largest (0) or smallest (1) sums."""
+    return {
+        key: bins
+        for key, bins in conditions.items()
+        if (1 - 2 * sign) * sign_of_bins(bins, top, way) >= 0
+    }
+
+
 def choose(values, sign):
     """The largest (0) or smallest (1) of a dictionary of values, and its key."""
     key = (max, min)[sign](values, key=values.get)
@@ -56,14 +74,15 @@ def improve(values, sign, best, where, *before):
             where[sign] = *before, *key
 
 
-def scan_axis(vector, size, top):
-    values = sums_of(first_degree(size, top), plain_sums(vector, size, top))
-    return max(values.values()), min(values.values())
+def scan_axis(vector, size, top, way):
+    sums, every = plain_sums(vector, size, top), first_degree(size, top)
+    found = [sums_of(counting(every, sign, top, way), sums).values() for sign in range(2)]
+    return max(found[0]), min(found[1])
 
 
-def locate(vector, size, top, sign):
-    values = sums_of(first_degree(size, top), plain_sums(vector, size, top))
-    return choose(values, sign)[1]
+def locate(vector, size, top, way, sign):
+    conditions = counting(first_degree(size, top), sign, top, way)
+    return choose(sums_of(conditions, plain_sums(vector, size, top)), sign)[1]
 
 
 def scan_second_degree(vector, size, top, best, where):
@@ -72,32 +91,43 @@ def scan_second_degree(vector, size, top, best, where):
         improve(values, sign, best, where)
 
 
-def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, deep, best, where):
+def score_pairs(
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, way, deep, best, where
+):
     best[:] = -np.inf, np.inf
     for t, (f, g) in enumerate(tuples):
         cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[f], n_bins[g])
         codes = {(code, -1): bins for code, bins in first_degree(n_bins[g], top[g]).items()}
-        kinds = [(f, cube, codes)]
+        kinds = [(f, g, cube, codes)]
         if deep:
-            kinds.append((f, cube, second_degree(n_bins[g], top[g])))
-            kinds.append((g, cube.T, second_degree(n_bins[f], top[f])))
-        for kind, (feature, matrix, others) in enumerate(kinds):
+            kinds.append((f, g, cube, second_degree(n_bins[g], top[g], way[g])))
+            kinds.append((g, f, cube.T, second_degree(n_bins[f], top[f], way[f])))
+        for kind, (feature, other, matrix, others) in enumerate(kinds):
             for c in range(first[feature], first[feature + 1]):
-                held = matrix[listed(len(matrix), lo[c], hi[c], negate[c])].sum(axis=0)
+                mine = listed(len(matrix), lo[c], hi[c], negate[c])
+                held = matrix[mine].sum(axis=0)
+                own = sign_of_bins(mine, top[feature], way[feature])
                 for sign in range(2):
-                    improve(sums_of(others, held), sign, best[t, kind], where[t, kind], c)
+                    if own * (1 - 2 * sign) >= 0:
+                        values = sums_of(counting(others, sign, top[other], way[other]), held)
+                        improve(values, sign, best[t, kind], where[t, kind], c)
 
 
 def score_triples(
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, least, best, where
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, way, least, best, where
 ):
     best[:] = -np.inf, np.inf
     for t, (f, g, h) in enumerate(tuples):
         cube = histograms[starts[t] : starts[t + 1]].reshape(n_bins[[f, g, h]])
         columns = {(code,): bins for code, bins in first_degree(n_bins[h], top[h]).items()}
         for c in range(first[f], first[f + 1]):
-            plane = cube[listed(n_bins[f], lo[c], hi[c], negate[c])].sum(axis=0)
-            for d, bins in first_degree(n_bins[g], top[g]).items():
-                values = sums_of(columns, plane[list(bins)].sum(axis=0))
-                for sign in range(2):
+            mine = listed(n_bins[f], lo[c], hi[c], negate[c])
+            plane = cube[mine].sum(axis=0)
+            for sign in range(2):
+                if (1 - 2 * sign) * sign_of_bins(mine, top[f], way[f]) < 0:
+                    continue
+                rows = counting(first_degree(n_bins[g], top[g]), sign, top[g], way[g])
+                for d, bins in rows.items():
+                    allowed = counting(columns, sign, top[h], way[h])
+                    values = sums_of(allowed, plane[list(bins)].sum(axis=0))
                     improve(values, sign, best[t], where[t], c, d)

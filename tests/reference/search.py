@@ -12,6 +12,14 @@ def held_rows(codes, n_bins, lo, hi, kind, feature, c):
     return ~inside & (mine < n_bins[feature[c]] - 1) if kind[c] == DIFFERS else inside
 
 
+def may_share(features, together, apart):
+    """Whether one rule may be on all of these features."""
+    features = sorted(set(features))
+    if len(together) == 0 or len(features) == 1:
+        return True
+    return together[:, features].all(axis=1).any() and not apart[np.ix_(features, features)].any()
+
+
 def may_follow(lo, hi, kind, feature, last, c):
     """Whether a condition may come right after another one."""
     if c <= last or feature[c] != feature[last]:
@@ -33,11 +41,29 @@ def continuations(codes, n_bins, lo, hi, kind, feature, last, depth, rows):
 
 
 def search_branch(
-    codes, gain, n_bins, lo, hi, kind, feature, start, price, step, known, depth, best, limit, path
+    codes,
+    gain,
+    n_bins,
+    lo,
+    hi,
+    kind,
+    feature,
+    together,
+    apart,
+    start,
+    price,
+    step,
+    known,
+    depth,
+    best,
+    limit,
+    path,
 ):
     length = -1
     rows = np.ones(len(gain), bool)
     for further, kept in continuations(codes, n_bins, lo, hi, kind, feature, start, depth, rows):
+        if not may_share(feature[[start, *further]].tolist(), together, apart):
+            continue
         value = float(gain[kept].sum()) - price - step * len(further)
         if value > best:
             best, length = value, len(further)

@@ -66,7 +66,8 @@ class Engine(Protocol):
         """Append columns for ``rules``, with coefficients of zero; return how many were added.
 
         A rule that covers the same rows as one held, or just the others, is left out unless its
-        degree is smaller: with the intercept the two columns are collinear.
+        degree is smaller: with the intercept the two columns are collinear. If coefficients have
+        signs, the one held has to be able to do what the new one can.
         """
 
     def forbid(self, rules: Sequence[BinRule]) -> None:
@@ -74,6 +75,9 @@ class Engine(Protocol):
 
         Those held stay, and may come back.
         """
+
+    def column_signs(self) -> IntArray:
+        """Return the sign that each coefficient has to have, 0 for any."""
 
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""

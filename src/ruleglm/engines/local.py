@@ -4,7 +4,6 @@ Rows are worked on in blocks whose limits depend on their number only, and sums 
 in order, so the answers are the same to the last bit for any number of threads.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ruleglm import kernels, parallel
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import (
+    INDEX_DTYPE,
     SUM_DTYPE,
     WORD_DTYPE,
     BoolArray,
@@ -21,6 +21,7 @@ from ruleglm.dtypes import (
     WordArray,
 )
 from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
+from ruleglm.engines.coverage import Coverages
 from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
@@ -45,6 +46,8 @@ class LocalEngine:
     offset : (n_rows,) float64 or None
     linear : (n_linear, n_rows) float64 or None, the linear terms as they enter the model
     n_threads : int
+    sign_of : callable or None, gives the sign that a rule's coefficient has to have, 0 for any
+    linear_signs : sequence of int, the same for the linear terms; empty for any
     """
 
     def __init__(
@@ -58,6 +61,8 @@ class LocalEngine:
         offset: FloatArray | None = None,
         linear: FloatArray | None = None,
         n_threads: int = 1,
+        sign_of: Callable[[BinRule], int] | None = None,
+        linear_signs: Sequence[int] = (),
     ) -> None:
         self.codes = codes
         self.n_bins = n_bins
@@ -67,8 +72,10 @@ class LocalEngine:
         self.n_linear = len(self.linear)
         self.rules: list[BinRule] = []
         self.degrees: list[int] = []
-        self._smallest_degree: dict[bytes, int] = {}  # by coverage
-        self._forbidden: set[bytes] = set()
+        self._sign_of = sign_of
+        self._linear_signs = list(linear_signs) or [0] * self.n_linear
+        self._signs: list[int] = []
+        self._coverages = Coverages(self.n_rows)
         self._y = y
         self._weights = weights
         self._offset = offset
@@ -92,31 +99,32 @@ class LocalEngine:
     def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
         """Append columns for the rules that cover rows as none held does; return their number."""
         columns = evaluate(self.codes, rules)
-        chosen = []
-        for k, (words, degree) in enumerate(zip(columns, degrees, strict=True)):
-            key = self._coverage(words)
-            if degree < self._smallest_degree.get(key, degree + 1) and key not in self._forbidden:
-                self._smallest_degree[key] = degree
-                chosen.append(k)
+        signs = [0 if self._sign_of is None else self._sign_of(rule) for rule in rules]
+        given = enumerate(zip(columns, degrees, signs, strict=True))
+        chosen = [k for k, column in given if self._coverages.note(*column)]
         self._columns = np.concatenate([self._columns, columns[chosen]])
         self.rules.extend(rules[k] for k in chosen)
         self.degrees.extend(degrees[k] for k in chosen)
+        self._signs.extend(signs[k] for k in chosen)
         return len(chosen)
 
     def forbid(self, rules: Sequence[BinRule]) -> None:
         """From now on leave out rules that split the rows as one of ``rules`` does."""
-        keys = {self._coverage(words) for words in evaluate(self.codes, rules)}
-        self._forbidden = keys - self._smallest_degree.keys()
+        self._coverages.forbid(evaluate(self.codes, rules))
+
+    def column_signs(self) -> IntArray:
+        """Return the sign that each coefficient has to have, 0 for any."""
+        return np.array([0, *self._linear_signs, *self._signs], INDEX_DTYPE)
 
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""
         self._columns = np.ascontiguousarray(self._columns[list(positions)])
         self.rules = [self.rules[k] for k in positions]
         self.degrees = [self.degrees[k] for k in positions]
-        self._smallest_degree = {}
-        for words, degree in zip(self._columns, self.degrees, strict=True):
-            key = self._coverage(words)
-            self._smallest_degree[key] = min(degree, self._smallest_degree.get(key, degree))
+        self._signs = [self._signs[k] for k in positions]
+        self._coverages.forget()
+        for column in zip(self._columns, self.degrees, self._signs, strict=True):
+            self._coverages.note(*column)
         if self._gram is not None:
             first = 1 + self.n_linear
             kept = np.concatenate([np.arange(first), first + np.asarray(positions, np.int64)])
@@ -126,6 +134,7 @@ class LocalEngine:
     def keep_linear(self, positions: Sequence[int]) -> None:
         """Drop all linear terms but those at ``positions``."""
         self.linear = np.ascontiguousarray(self.linear[list(positions)])
+        self._linear_signs = [self._linear_signs[k] for k in positions]
         self.n_linear = len(self.linear)
         self._gram = None
 
@@ -357,15 +366,7 @@ class LocalEngine:
 
     def coverages(self, rules: Sequence[BinRule]) -> list[tuple[bytes, bool]]:
         """Return a name for the rows that each rule covers, and whether it means the others."""
-        columns = evaluate(self.codes, rules)
-        return [(self._coverage(words), bool(words[0] & np.uint64(1))) for words in columns]
-
-    def _coverage(self, words: WordArray) -> bytes:
-        """Name the rows that a column covers, the same for the rows that it does not."""
-        if words[0] & np.uint64(1):
-            words = ~words
-            words[-1] &= ~np.uint64(0) >> np.uint64(-self.n_rows % 64)
-        return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
+        return [self._coverages.name(words) for words in evaluate(self.codes, rules)]
 
     def _forget(self) -> None:
         self._gradient = self._both = None

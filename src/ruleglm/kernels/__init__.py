@@ -20,6 +20,7 @@ from ruleglm.kernels.gains import (
     locate_gain,
     scan_gains,
     scan_second_gains,
+    scan_signed_gains,
 )
 from ruleglm.kernels.histograms import fill_histograms, fill_within
 from ruleglm.kernels.pricing import (
@@ -48,6 +49,7 @@ KERNELS = (
     score_triples,
     search_branch,
     scan_gains,
+    scan_signed_gains,
     locate_gain,
     scan_second_gains,
     gain_lines,
@@ -72,6 +74,7 @@ __all__ = [
     "scan_gains",
     "scan_second_degree",
     "scan_second_gains",
+    "scan_signed_gains",
     "score_pairs",
     "score_triples",
     "search_branch",

@@ -4,7 +4,7 @@ from ruleglm.kernels.compile import kernel
 
 
 @kernel
-def descend(gram, gradient, penalties, tol, max_sweeps, coef):
+def descend(gram, gradient, penalties, signs, tol, max_sweeps, coef):
     """Minimise a quadratic model plus the weighted l1 norm, coordinate by coordinate.
 
     The model is ``gradient . (x - coef) + (x - coef)' gram (x - coef) / 2 + sum penalties |x|``;
@@ -16,6 +16,7 @@ def descend(gram, gradient, penalties, tol, max_sweeps, coef):
     gram : (n, n) float64, symmetric, positive semidefinite
     gradient : (n,) float64, overwritten with the model's gradient at the end
     penalties : (n,) float64
+    signs : (n,) int64, the sign that each coefficient has to have, 0 for any
     tol : float, stop when a full sweep lowers the model by less
     max_sweeps : int
     coef : (n,) float64, OUT, start and result
@@ -34,9 +35,9 @@ def descend(gram, gradient, penalties, tol, max_sweeps, coef):
                 continue
             target = curvature * coef[j] - gradient[j]
             new = 0.0
-            if target > penalties[j]:
+            if target > penalties[j] and signs[j] >= 0:
                 new = (target - penalties[j]) / curvature
-            elif target < -penalties[j]:
+            elif target < -penalties[j] and signs[j] <= 0:
                 new = (target + penalties[j]) / curvature
             change = new - coef[j]
             if change != 0.0:

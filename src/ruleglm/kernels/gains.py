@@ -3,18 +3,26 @@
 A rule ``a`` that joins a model lowers the mean loss by about half of its gain
 ``(sum g a)^2 / (sum h a - (sum h a)^2 / sum h + ridge)``, with ``g`` and ``h`` the first and second
 derivatives of the loss in each row: the intercept moves along, the other coefficients stay.
-Conditions and codes are those of :mod:`ruleglm.kernels.pricing`.
+Conditions, codes and ways are those of :mod:`ruleglm.kernels.pricing`; ``want`` is the sign that
+``sum g a`` has to have because of what else is in a rule, 0 for any.
 """
 
 import numpy as np
 
 from ruleglm.kernels.compile import finite_kernel
+from ruleglm.kernels.pricing import sign_of
 
 TIE = 1.0 + 1e-7
 """Factor by which a gain has to be larger to count as larger; rounding must decide nothing.
 
 A condition and its complement have the same gain as far as the intercept fits.
 """
+
+
+@finite_kernel
+def fits(g, want, own):
+    """Tell whether a sum has the sign that a condition and the rest of its rule need."""
+    return want * own >= 0 and g * want >= 0.0 and g * own >= 0.0
 
 
 @finite_kernel
@@ -46,7 +54,30 @@ def scan_gains(slopes, curves, size, top, share, ridge):
 
 
 @finite_kernel
-def locate_gain(slopes, curves, size, top, share, ridge):
+def scan_signed_gains(slopes, curves, size, top, share, ridge, want, way):
+    """Do what :func:`scan_gains` does where not every sign is allowed; 0 if there is none.
+
+    It is a function of its own so that the other one stays short enough to vectorise in its caller.
+    """
+    best = 0.0
+    total, curve = whole_axis(slopes, curves, size, top)
+    for k in range(top if top >= 0 else -1 - top):
+        for complement in range(2):
+            g = total - slopes[k] if complement else slopes[k]
+            h = curve - curves[k] if complement else curves[k]
+            gain = g * g / (h - h * h * share + ridge)
+            if gain > best and fits(g, want, -way if complement else way):
+                best = gain
+    for missing in range(2):
+        g, h = reserved_bins(slopes, curves, size, top, missing)
+        gain = g * g / (h - h * h * share + ridge)
+        if gain > best and fits(g, want, 0):
+            best = gain
+    return best
+
+
+@finite_kernel
+def locate_gain(slopes, curves, size, top, share, ridge, want, way):
     """Return the code of the first first-degree condition with the largest gain; see scan_gains."""
     best, code = -1.0, 0
     total, curve = whole_axis(slopes, curves, size, top)
@@ -55,12 +86,12 @@ def locate_gain(slopes, curves, size, top, share, ridge):
             g = total - slopes[k] if complement else slopes[k]
             h = curve - curves[k] if complement else curves[k]
             gain = g * g / (h - h * h * share + ridge)
-            if gain > TIE * best:
+            if gain > TIE * best and fits(g, want, -way if complement else way):
                 best, code = gain, 2 * k + complement
     for missing in range(2):
         g, h = reserved_bins(slopes, curves, size, top, missing)
         gain = g * g / (h - h * h * share + ridge)
-        if gain > TIE * best:
+        if gain > TIE * best and fits(g, want, 0):
             best, code = gain, 2 * (size - 1) + 1 - missing
     return code
 
@@ -91,12 +122,12 @@ def reserved_bins(slopes, curves, size, top, missing):
 
 
 @finite_kernel
-def scan_second_gains(slopes, curves, size, top, share, ridge, best, bins):
+def scan_second_gains(slopes, curves, size, top, share, ridge, want, best, bins):
     """Find the second-degree condition of one axis with the largest gain.
 
     Parameters
     ----------
-    slopes, curves, size, top, share, ridge : see scan_gains
+    slopes, curves, size, top, share, ridge, want : see scan_gains
     best : float, what it has to exceed
     bins : (2,) int64, OUT, the bins ``a, b`` if it does
 
@@ -113,21 +144,22 @@ def scan_second_gains(slopes, curves, size, top, share, ridge, best, bins):
             else:
                 g, h = total - slopes[a] - slopes[b], curve - curves[a] - curves[b]
             gain = g * g / (h - h * h * share + ridge)
-            if gain > best:
+            if gain > best and g * want >= 0.0:
                 best = gain
                 bins[0], bins[1] = a, b
     return best
 
 
 @finite_kernel
-def gain_lines(histograms, starts, n_bins, top, total, ridge, best, where):
+def gain_lines(histograms, starts, n_bins, top, way, wants, total, ridge, best, where):
     """Find the best first-degree condition of each feature within each of several rules.
 
     Parameters
     ----------
     histograms : (n_rules, 2, n_cells) float64, of ``g`` and ``h``, all features one after the other
     starts : (n_features + 1,) int64
-    n_bins, top : (n_features,) int64
+    n_bins, top, way : (n_features,) int64
+    wants : (n_rules,) int64, see above
     total : float, ``sum h`` over all rows
     ridge : float, positive
     best : (n_rules, n_features) float64, OUT
@@ -145,8 +177,12 @@ def gain_lines(histograms, starts, n_bins, top, total, ridge, best, where):
                 g = histograms[a, 0, starts[f] + b] + (g if ordered else 0.0)
                 h = histograms[a, 1, starts[f] + b] + (h if ordered else 0.0)
                 slopes[b], curves[b] = g, h
-            best[a, f] = scan_gains(slopes, curves, size, top[f], 1.0 / total, ridge)
-            where[a, f] = locate_gain(slopes, curves, size, top[f], 1.0 / total, ridge)
+            axis = slopes, curves, size, top[f], 1.0 / total, ridge
+            if wants[a] == 0 and way[f] == 0:
+                best[a, f] = scan_gains(*axis)
+            else:
+                best[a, f] = scan_signed_gains(*axis, wants[a], way[f])
+            where[a, f] = locate_gain(*axis, wants[a], way[f])
 
 
 @finite_kernel
@@ -160,6 +196,7 @@ def gain_pairs(
     hi,
     negate,
     top,
+    way,
     total,
     ridge,
     deep,
@@ -171,7 +208,7 @@ def gain_pairs(
     Parameters
     ----------
     histograms : (2, n_cells) float64, of ``g`` and ``h``
-    starts, tuples, n_bins, first, lo, hi, negate, top, deep : see score_pairs
+    starts, tuples, n_bins, first, lo, hi, negate, top, way, deep : see score_pairs
     total, ridge : see gain_lines
     best : (n_pairs, 3) float64, OUT; kinds: 1 + 1, 1 + 2 and 2 + 1 conditions, 0 if there is none
     where : (n_pairs, 3, 3) int64, OUT; see score_pairs
@@ -197,18 +234,21 @@ def gain_pairs(
             for c in range(first[f], first[f + 1]):
                 take_line(running[0], lo[c], hi[c], negate[c], size, width, slopes)
                 take_line(running[1], lo[c], hi[c], negate[c], size, width, curves)
+                own = sign_of(lo[c], hi[c], top[f], way[f])
+                axis = slopes, curves, width, top[g], share, ridge
                 if turn == 0:
-                    gain = scan_gains(slopes, curves, width, top[g], share, ridge)
+                    if own == 0 and way[g] == 0:
+                        gain = scan_gains(*axis)
+                    else:
+                        gain = scan_signed_gains(*axis, own, way[g])
                     if gain > best[t, 0]:
                         best[t, 0] = gain
                         where[t, 0, 0] = c
-                        where[t, 0, 1] = locate_gain(slopes, curves, width, top[g], share, ridge)
+                        where[t, 0, 1] = locate_gain(*axis, own, way[g])
                         where[t, 0, 2] = -1
-                if deep:
+                if deep and way[g] == 0:
                     kind = 1 + turn
-                    gain = scan_second_gains(
-                        slopes, curves, width, top[g], share, ridge, best[t, kind], bins
-                    )
+                    gain = scan_second_gains(*axis, own, best[t, kind], bins)
                     if gain > best[t, kind]:
                         best[t, kind] = gain
                         where[t, kind, 0] = c
@@ -248,13 +288,14 @@ def take_line(running, lo, hi, negate, size, width, out):
 
 @finite_kernel
 def gain_triples(
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge, best, where
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, way, total, ridge, best, where
 ):
     """Find the best conjunction of one first-degree condition on each of three features.
 
     Parameters
     ----------
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, total, ridge : see gain_pairs
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, way : see gain_pairs
+    total, ridge : see gain_lines
     best : (n_triples,) float64, OUT
     where : (n_triples, 3) int64, OUT, conditions of the first two features, code of the third
     """
@@ -280,11 +321,20 @@ def gain_triples(
                         for cell in range(area):
                             plane[v, cell] += histograms[v, begin + cell]
                 run_sums(plane[v], 0, height, width, width, 1, top[h] >= 0, running[v])
+            own = sign_of(lo[c], hi[c], top[f], way[f])
             for d in range(first[g], first[g + 1]):
+                other = sign_of(lo[d], hi[d], top[g], way[g])
+                if own * other < 0:
+                    continue
                 take_line(running[0], lo[d], hi[d], negate[d], height, width, slopes)
                 take_line(running[1], lo[d], hi[d], negate[d], height, width, curves)
-                gain = scan_gains(slopes, curves, width, top[h], share, ridge)
+                want = own if own != 0 else other
+                axis = slopes, curves, width, top[h], share, ridge
+                if want == 0 and way[h] == 0:
+                    gain = scan_gains(*axis)
+                else:
+                    gain = scan_signed_gains(*axis, want, way[h])
                 if gain > best[t]:
                     best[t] = gain
                     where[t, 0], where[t, 1] = c, d
-                    where[t, 2] = locate_gain(slopes, curves, width, top[h], share, ridge)
+                    where[t, 2] = locate_gain(*axis, want, way[h])

@@ -12,6 +12,10 @@ levels the one bin or all others; the bin of missing values is a level of its ow
 second-degree condition is all regular bins but two levels ``a < b``.
 
 Both signs are searched at once: slot 0 is the largest sum, slot 1 the smallest.
+
+``way[f]`` is 0 but for an ordered feature that must be monotone: with +1 the bins up to a threshold
+count for the largest sums only and those after it for the smallest, with -1 the other way round;
+such a feature has no second-degree conditions.
 """
 
 import numpy as np
@@ -20,14 +24,22 @@ from ruleglm.kernels.compile import finite_kernel
 
 
 @finite_kernel
-def scan_axis(vector, size, top):
+def sign_of(lo, hi, top, way):
+    """Return the sign of the sums that a condition may count for, 0 for both; see above."""
+    if way == 0 or (lo == 0 and hi >= top) or hi > top:
+        return 0
+    return way if lo == 0 else -way
+
+
+@finite_kernel
+def scan_axis(vector, size, top, way):
     """Return the largest and smallest sum of a first-degree condition, see above.
 
     Parameters
     ----------
     vector : (at least size,) float64, running sums if ``top >= 0``, else plain sums
     size : int, bins of the feature, the last one that of missing values
-    top : int, see above
+    top, way : int, see above
     """
     high, low = -np.inf, np.inf  # plain comparisons: max() and min() do not vectorise
     n_listed = top if top >= 0 else -1 - top
@@ -46,8 +58,8 @@ def scan_axis(vector, size, top):
         regular = total
         missing = vector[size - 1]
     others_high, others_low = total - low, total - high
-    high = others_high if others_high > high else high
-    low = others_low if others_low < low else low
+    high = others_high if way < 0 or (way == 0 and others_high > high) else high
+    low = others_low if way > 0 or (way == 0 and others_low < low) else low
     high = missing if missing > high else high
     low = missing if missing < low else low
     high = regular if regular > high else high
@@ -56,7 +68,7 @@ def scan_axis(vector, size, top):
 
 
 @finite_kernel
-def locate(vector, size, top, sign):
+def locate(vector, size, top, way, sign):
     """Return the code of the first-degree condition with the largest (0) or smallest (1) sum."""
     factor = 1.0 if sign == 0 else -1.0
     plain = 0.0
@@ -70,9 +82,9 @@ def locate(vector, size, top, sign):
     if factor * regular > best:
         best, code = factor * regular, 2 * (size - 1) + 1
     for k in range(top if top >= 0 else -1 - top):
-        if factor * vector[k] >= best:
+        if factor * vector[k] >= best and factor * way >= 0.0:
             best, code = factor * vector[k], 2 * k
-        if factor * (total - vector[k]) > best:
+        if factor * (total - vector[k]) > best and factor * way <= 0.0:
             best, code = factor * (total - vector[k]), 2 * k + 1
     return code
 
@@ -125,7 +137,9 @@ def scan_second_degree(vector, size, top, best, where):
 
 
 @finite_kernel
-def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, deep, best, where):
+def score_pairs(
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, way, deep, best, where
+):
     """Find the best conjunctions on each pair of features, by their degrees on the two.
 
     Parameters
@@ -134,7 +148,7 @@ def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, 
     starts : (n_pairs + 1,) int64
     tuples : (n_pairs, 2) int64
     n_bins : (n_features,) int64
-    first, lo, hi, negate, top : the conditions, see above
+    first, lo, hi, negate, top, way : the conditions, see above
     deep : bool, whether second-degree conditions of one of the features are wanted
     best : (n_pairs, 3, 2) float64, OUT; kinds: 1 + 1, 1 + 2 and 2 + 1 conditions
     where : (n_pairs, 3, 2, 3) int64, OUT; the first-degree condition of one feature, and of the
@@ -164,6 +178,7 @@ def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, 
                     total += value
                     running[b + 1, k] = running[b, k] + (total if ordered else value)
             for c in range(first[f], first[f + 1]):
+                own = sign_of(lo[c], hi[c], top[f], way[f])
                 if negate[c]:
                     for k in range(width):
                         inside = running[hi[c] + 1, k] - running[lo[c], k]
@@ -172,20 +187,22 @@ def score_pairs(histograms, starts, tuples, n_bins, first, lo, hi, negate, top, 
                     for k in range(width):
                         vector[k] = running[hi[c] + 1, k] - running[lo[c], k]
                 if turn == 0:
-                    found = scan_axis(vector, width, top[g])
+                    found = scan_axis(vector, width, top[g], way[g])
                     for sign in range(2):  # a literal sign would compile locate once for each
                         value = found[sign]
+                        if own * (1 - 2 * sign) < 0:
+                            continue
                         if value > best[t, 0, 0] if sign == 0 else value < best[t, 0, 1]:
                             best[t, 0, sign] = value
                             where[t, 0, sign, 0] = c
-                            where[t, 0, sign, 1] = locate(vector, width, top[g], sign)
+                            where[t, 0, sign, 1] = locate(vector, width, top[g], way[g], sign)
                             where[t, 0, sign, 2] = -1
-                if deep:
+                if deep and way[g] == 0:
                     kind = 1 + turn
                     second[0], second[1] = best[t, kind, 0], best[t, kind, 1]
                     scan_second_degree(vector, width, top[g], second, bins)
                     for sign in range(2):
-                        if second[sign] != best[t, kind, sign]:
+                        if second[sign] != best[t, kind, sign] and own * (1 - 2 * sign) >= 0:
                             best[t, kind, sign] = second[sign]
                             where[t, kind, sign, 0] = c
                             where[t, kind, sign, 1] = bins[sign, 0]
@@ -243,10 +260,12 @@ def widen_lines(lines, top, out):
 
 
 @finite_kernel
-def locate_in_plane(plane, n_rows, n_columns, missing_row, missing_column, sign):
-    """Return the codes of the row and column conditions with the largest (0) or smallest (1) sum.
+def locate_in_plane(
+    plane, n_rows, n_columns, row_way, column_way, missing_row, missing_column, sign
+):
+    """Return the largest (0) or smallest (1) sum, and the codes of its row and column conditions.
 
-    ``plane`` is wide, see widen_lines; the missing bins are those of the two features.
+    ``plane`` is wide, see widen_lines; the ways and the missing bins are those of the two features.
     """
     factor = 1.0 if sign == 0 else -1.0
     total_row, total_column = n_rows + 2, n_columns + 2
@@ -254,7 +273,11 @@ def locate_in_plane(plane, n_rows, n_columns, missing_row, missing_column, sign)
     for r in range(n_rows + 2):
         for k in range(n_columns + 2):
             for row_turn in range(2 if r < n_rows else 1):
+                if r < n_rows and row_way * factor * (1 - 2 * row_turn) < 0.0:
+                    continue
                 for column_turn in range(2 if k < n_columns else 1):
+                    if k < n_columns and column_way * factor * (1 - 2 * column_turn) < 0.0:
+                        continue
                     value = plane[r, k]
                     whole = plane[total_row, k]
                     if column_turn:
@@ -270,7 +293,7 @@ def locate_in_plane(plane, n_rows, n_columns, missing_row, missing_column, sign)
                         column_code = 2 * k + column_turn
                         if k >= n_columns:
                             column_code = 2 * missing_column + k - n_columns
-    return row_code, column_code
+    return factor * best, row_code, column_code
 
 
 @finite_kernel
@@ -331,7 +354,7 @@ def scan_plane(plane, n_rows, n_columns, extremes):
 
 @finite_kernel
 def score_triples(
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, least, best, where
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, way, least, best, where
 ):
     """Find the best conjunctions of one first-degree condition on each of three features.
 
@@ -344,7 +367,7 @@ def score_triples(
     starts : (n_triples + 1,) int64
     tuples : (n_triples, 3) int64
     n_bins : (n_features,) int64
-    first, lo, hi, negate, top : the conditions, see above
+    first, lo, hi, negate, top, way : the conditions, see above
     least : float, only sums beyond it, in size, are located
     best : (n_triples, 2) float64, OUT
     where : (n_triples, 2, 3) int64, OUT, a condition of the first feature, codes of the others
@@ -367,16 +390,23 @@ def score_triples(
         best[t, 0], best[t, 1] = -np.inf, np.inf
         plane = np.empty((n_rows + 3, n_columns + 3))
         extremes = np.empty((4, n_columns + 3))
+        shape = n_rows, n_columns, way[g], way[h], height - 1, width - 1
+        found = np.empty(2)
         for c in range(first[f], first[f + 1]):
+            own = sign_of(lo[c], hi[c], top[f], way[f])
             fill_plane(cubes, lo[c], hi[c], negate[c], plane)
-            high, low = scan_plane(plane, n_rows, n_columns, extremes)
-            if high > best[t, 0]:
-                best[t, 0], where[t, 0, 0] = high, c
-            if low < best[t, 1]:
-                best[t, 1], where[t, 1, 0] = low, c
+            if way[g] == 0 and way[h] == 0:
+                found[0], found[1] = scan_plane(plane, n_rows, n_columns, extremes)
+            else:
+                for sign in range(2):
+                    found[sign] = locate_in_plane(plane, *shape, sign)[0]
+            if found[0] > best[t, 0] and own >= 0:
+                best[t, 0], where[t, 0, 0] = found[0], c
+            if found[1] < best[t, 1] and own <= 0:
+                best[t, 1], where[t, 1, 0] = found[1], c
         for sign in range(2):
-            if abs(best[t, sign]) > least and first[f] < first[f + 1]:
+            if least < abs(best[t, sign]) < np.inf:
                 c = where[t, sign, 0]
                 fill_plane(cubes, lo[c], hi[c], negate[c], plane)
-                codes = locate_in_plane(plane, n_rows, n_columns, height - 1, width - 1, sign)
-                where[t, sign, 1], where[t, sign, 2] = codes
+                _, row, column = locate_in_plane(plane, *shape, sign)
+                where[t, sign, 1], where[t, sign, 2] = row, column

@@ -11,8 +11,39 @@ MAX_DEPTH = 64
 
 
 @finite_kernel
+def may_join(new, feature, taken, together, apart):
+    """Tell whether a rule with some conditions may have one on a new feature, see search_branch."""
+    for c in taken:
+        if apart[new, feature[c]]:
+            return False
+    for group in together:
+        inside = group[new]
+        for c in taken:
+            inside = inside and group[feature[c]]
+        if inside:
+            return True
+    return False
+
+
+@finite_kernel
 def search_branch(
-    codes, gain, n_bins, lo, hi, kind, feature, start, price, step, known, depth, best, limit, path
+    codes,
+    gain,
+    n_bins,
+    lo,
+    hi,
+    kind,
+    feature,
+    together,
+    apart,
+    start,
+    price,
+    step,
+    known,
+    depth,
+    best,
+    limit,
+    path,
 ):
     """Search the conjunctions that continue one condition, depth first.
 
@@ -28,6 +59,9 @@ def search_branch(
     n_bins : (n_features,) int64
     lo, hi : (n_conditions,) int64, see ruleglm.kernels.pricing
     kind, feature : (n_conditions,) int64, see above
+    together : (n_groups, n_features) bool, a rule on several features lies inside one group; with
+        no groups there is no limit, neither of groups nor of pairs
+    apart : (n_features, n_features) bool, pairs of features that share no rule
     start : int, the first condition
     price, step : float, penalties of the first condition alone and of each further condition
     known : int, further conditions, from none on, up to which nothing is better than ``best``
@@ -49,6 +83,7 @@ def search_branch(
     taken = np.empty(depth + 1, np.int64)  # the condition that leads to a level
     here = np.empty(depth + 1, np.int64)  # the condition being looked at
     filled = np.empty(depth + 1, np.int64)  # the feature whose sums a level holds
+    limited = together.shape[0] > 0
     plus = np.empty((depth + 1, 258))
     minus = np.empty((depth + 1, 258))
     for r in range(n_rows):
@@ -71,6 +106,8 @@ def search_branch(
             )
             if not joins:
                 continue
+        elif limited and not may_join(f, feature, taken[: level + 1], together, apart):
+            continue
         if filled[level] != f:
             filled[level] = f
             visited += counts[level]

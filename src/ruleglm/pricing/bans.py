@@ -83,7 +83,10 @@ class Bans:
     def replace(
         self, engine: Engine, rule: BinRule, vectors: Sequence[RowVector], max_degree: int | None
     ) -> Alternatives | None:
-        """Evaluate the rules on the features of a banned one; None if that is too much."""
+        """Evaluate the rules on the features of a banned one; None if that is too much.
+
+        The first sums, those of the gradient, are 0 where they have the wrong sign.
+        """
         features = [feature for feature, _ in rule]
         if len(features) > MOST_FEATURES:
             return None
@@ -95,10 +98,16 @@ class Bans:
             masks = [masks[0] + second]
             degrees = [np.r_[degrees[0], np.full(len(second), 2, INDEX_DTYPE)]]
         histograms = engine.joint_histograms(np.array([features], INDEX_DTYPE), vectors)
-        allowed = self._allowed(features, masks)
+        signs = [
+            np.r_[table.sign[table.mine(f)], np.zeros(len(one), INDEX_DTYPE)][: len(one)]
+            for f, one in zip(features, masks, strict=True)
+        ]
+        high, low = reduce(np.maximum.outer, signs), reduce(np.minimum.outer, signs)
+        allowed = self._allowed(features, masks) & (high - low < 2)
         places = np.argwhere(allowed)
         totals = reduce(np.add.outer, degrees)
         sums = [contract(histograms.cube(0, v), masks)[allowed] for v in range(len(vectors))]
+        sums[0][(high + low)[allowed] * sums[0] < 0.0] = 0.0
         return Alternatives(features, masks, places, totals[allowed], np.array(sums))
 
     def _allowed(self, features: list[int], masks: list[list[int]]) -> BoolArray:
@@ -123,6 +132,8 @@ class Bans:
     def _list_second(self, feature: int) -> list[int]:
         """Return the conditions of degree 2 on a feature."""
         top = int(self.table.top[feature])
+        if self.table.way[feature]:
+            return []
         if top >= 0:
             return [span_mask(a, b) for a in range(1, top) for b in range(a, top)]
         present = self.table.features[feature].present_mask

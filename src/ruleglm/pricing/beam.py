@@ -85,7 +85,8 @@ class BeamPricer:
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
-        return f"rules of degree <= {self._depth}, of which a beam search tried a few"
+        within = self._table.constraints.words
+        return f"rules of degree <= {self._depth}{within}, of which a beam search tried a few"
 
     def price(
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
@@ -165,6 +166,9 @@ class BeamPricer:
         total = sign * whole[0], whole[1] if sign == 1 else whole[1] - whole[0]
         kept = ~(np.isclose(values, total[0], 1e-12) & np.isclose(masses, total[1], 1e-12))
         kept &= masses > 1e-14 * total[1]
+        kept &= sign * table.sign >= 0
+        if parent:
+            kept &= table.partners(parent)[table.feature]
         for feature, _ in parent:
             kept[table.mine(feature)] &= self._not_redundant(parent, feature, degree)
         chosen = np.flatnonzero(kept)

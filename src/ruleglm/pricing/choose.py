@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ruleglm.binning import FeatureBins
 from ruleglm.pricing.beam import BeamOptions, BeamPricer
 from ruleglm.pricing.histogram import HistogramPricer
 from ruleglm.pricing.mip import MipOptions, MipPricer
@@ -19,7 +18,7 @@ N_RULES = 60
 
 def build_pricer(
     name: str,
-    features: tuple[FeatureBins, ...],
+    table: ConditionTable,
     max_degree: int | None,
     options: Mapping[str, Any] | None = None,
 ) -> Pricer:
@@ -30,11 +29,10 @@ def build_pricer(
     name : {"auto", "histogram", "beam", "mip"}
         "histogram" searches the whole class in every round; "auto" stops at the lowest degree
         that has improving rules, and searches the whole class to finish and certify.
-    features : tuple of FeatureBins
+    table : ConditionTable
     max_degree : int or None
     options : mapping, fields of BeamOptions or MipOptions
     """
-    table = ConditionTable(features)
     given = dict(options or {})
     kinds: dict[str, type[BeamOptions] | type[MipOptions]] = {
         "beam": BeamOptions,
@@ -48,5 +46,10 @@ def build_pricer(
     if name == "beam":
         return BeamPricer(table, max_degree, BeamOptions(**given))
     if name == "mip":
+        if table.constraints.limits_interactions:
+            raise ValueError(
+                "pricing='mip' knows nothing of `allowed_interactions` and "
+                "`forbidden_interactions`; use pricing='auto'"
+            )
         return MipPricer(table, max_degree, MipOptions(**given))
     return HistogramPricer(table, max_degree, staged=name == "auto", n_rules=N_RULES)

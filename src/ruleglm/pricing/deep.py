@@ -41,7 +41,7 @@ def search_deep(
     limits: Limits,
 ) -> bool:
     """Search all rules of degree 4 and more; return whether the search was complete."""
-    kinds = condition_kinds(table)
+    lists = {sign: Conditions(table, sign) for sign in (1, -1)}
     branches = open_branches(engine, found, table)
     deepest = MAX_DEPTH if max_degree is None else max_degree - 1
     complete = True
@@ -60,13 +60,32 @@ def search_deep(
         def search(
             branch: Branch, best: float = best, visits: int = visits
         ) -> tuple[float, list[int], bool]:
-            return follow(engine, found.penalty, table, kinds, branch, deepest, best, visits)
+            mine = lists[branch[1]]
+            return follow(engine, found.penalty, mine, branch, deepest, best, visits)
 
         # threads only search: what they found is written down here, by one of them, in order
         for branch, answer in zip(batch, engine.workers.map(search, batch, 1 << 30), strict=True):
             complete &= record(found, table, branch, *answer)
     found.leave(KNOWN + 1, found.penalty.of(KNOWN + 1) + max(found.best, 0.0))
     return complete
+
+
+class Conditions:
+    """The conditions that count for one sign, as arrays for the kernel.
+
+    Attributes
+    ----------
+    table : ConditionTable
+    places : (n_conditions,) int64, positions in the table
+    arrays : n_bins, lo, hi, kind, feature, together and apart, see :mod:`ruleglm.kernels.search`
+    """
+
+    def __init__(self, table: ConditionTable, sign: int) -> None:
+        self.table = table
+        self.places = np.flatnonzero(sign * table.sign >= 0)
+        listed = table.lo, table.hi, condition_kinds(table), table.feature
+        limits = table.constraints.matrices(len(table.features))
+        self.arrays = (table.n_bins, *(array[self.places] for array in listed), *limits)
 
 
 def condition_kinds(table: ConditionTable) -> IntArray:
@@ -86,8 +105,9 @@ def open_branches(engine: Engine, found: Found, table: ConditionTable) -> list[B
     histograms = engine.joint_histograms(table.splitting, ("gradient", "positive"))
     positive = table.values(histograms, 1)
     negative = positive - table.values(histograms)
-    branches = [(float(bound), 1, c) for c, bound in enumerate(positive)]
-    branches += [(float(bound), -1, c) for c, bound in enumerate(negative)]
+    signs = table.sign.tolist()
+    branches = [(float(bound), 1, c) for c, bound in enumerate(positive) if signs[c] >= 0]
+    branches += [(float(bound), -1, c) for c, bound in enumerate(negative) if signs[c] <= 0]
     least = found.penalty.of(KNOWN + 1) + max(found.best, 0.0)
     open_ones = [branch for branch in branches if branch[0] > least]
     return sorted(open_ones, key=lambda branch: (-round(branch[0], 12), branch[1:]))
@@ -96,8 +116,7 @@ def open_branches(engine: Engine, found: Found, table: ConditionTable) -> list[B
 def follow(
     engine: Engine,
     penalty: Penalty,
-    table: ConditionTable,
-    kinds: IntArray,
+    conditions: Conditions,
     branch: Branch,
     deepest: int,
     best: float,
@@ -109,13 +128,14 @@ def follow(
     was found), and whether the search came to its end.
     """
     _, sign, condition = branch
-    codes, gradient = engine.gather((condition_of(table, condition),))
+    codes, gradient = engine.gather((condition_of(conditions.table, condition),))
     path = np.zeros(MAX_DEPTH, np.int64)
+    start = int(np.searchsorted(conditions.places, condition))
     value, length, finished = kernels.search_branch(
-        *(codes, sign * gradient, table.n_bins, table.lo, table.hi, kinds, table.feature),
-        *(condition, penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, visits, path),
+        *(codes, sign * gradient, *conditions.arrays, start),
+        *(penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, visits, path),
     )
-    return float(value), path[: max(length, 0)].tolist(), bool(finished)
+    return float(value), conditions.places[path[: max(length, 0)]].tolist(), bool(finished)
 
 
 def record(

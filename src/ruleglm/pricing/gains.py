@@ -7,7 +7,6 @@ request all of degree 3 too; deeper ones extend the best of these by one conditi
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -90,11 +89,10 @@ class GainPricer:
         self._max_degree = max_degree
         self.ridge = ridge
         self._exhaustive = exhaustive
-        features = table.splitting[:, 0].tolist()
-        self._pairs = _tuples(features, 2) if max_degree > 1 else _tuples([], 2)
+        self._pairs = _tuples(table, 2)[: None if max_degree > 1 else 0]
         self._hot = self._pairs
         features_coarse, self.lookup = coarsen(table.features)
-        self._coarse = ConditionTable(features_coarse)
+        self._coarse = ConditionTable(features_coarse, table.constraints)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
 
     def prepare(self, engine: Engine) -> None:
@@ -165,19 +163,19 @@ class GainPricer:
             size, top = int(table.n_bins[feature]), int(table.top[feature])
             slopes, curves = (np.cumsum(line) if top >= 0 else line for line in lines)
             axis = slopes, curves, size, top, 1.0 / total, self.ridge
-            code = kernels.locate_gain(*axis)
-            yield from self._make(
-                [(feature, table.coded_mask(feature, code))], kernels.scan_gains(*axis)
-            )
+            way = int(table.way[feature])
+            code = kernels.locate_gain(*axis, 0, way)
+            gain = kernels.scan_signed_gains(*axis, 0, way) if way else kernels.scan_gains(*axis)
+            yield from self._make([(feature, table.coded_mask(feature, code))], gain)
             bins = np.zeros(2, INDEX_DTYPE)
-            gain = kernels.scan_second_gains(*axis, 0.0, bins)
-            if self._max_degree > 1 and gain > 0.0:
+            gain = kernels.scan_second_gains(*axis, 0, 0.0, bins)
+            if self._max_degree > 1 and gain > 0.0 and way == 0:
                 mask = table.second_degree_mask(feature, *bins.tolist())
                 yield from self._make([(feature, mask)], gain)
 
     def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Iterator[Candidate]:
-        """Give a candidate, if the conditions make a rule of an allowed degree."""
-        made = self.table.make_rule(conditions)
+        """Give a candidate, if the conditions gain and make a rule of an allowed degree."""
+        made = self.table.make_rule(conditions) if gain > 0.0 else None
         if made is None or made[1] > self._max_degree:
             return
         if self._bans is not None and self._bans.forbid(made[0]):
@@ -245,7 +243,7 @@ class GainPricer:
         self, engine: Engine, total: float, n_rules: int, limits: Limits
     ) -> Iterator[Candidate]:
         table = self.table
-        for part in _batches(_tuples(table.splitting[:, 0].tolist(), 3), table.n_bins):
+        for part in _batches(_tuples(table, 3), table.n_bins):
             if limits.over():
                 return
             histograms = engine.joint_histograms(part, VECTORS)
@@ -257,8 +255,7 @@ class GainPricer:
                 f, g, h = part[t].tolist()
                 c, d, code = where[t].tolist()
                 masks = table.masks[c], table.masks[d], table.coded_mask(h, code)
-                if best[t] > 0.0:
-                    yield from self._make(list(zip((f, g, h), masks, strict=True)), best[t])
+                yield from self._make(list(zip((f, g, h), masks, strict=True)), best[t])
 
     def _extend(
         self, engine: Engine, candidates: list[Candidate], noise: float, total: float
@@ -267,7 +264,7 @@ class GainPricer:
         bases = [one for one in candidates if one.degree < self._max_degree]
         if not bases:
             return []
-        wanted = np.tile(self.table.readable, (len(bases), 1))
+        wanted = np.array([self.table.partners(one.rule) for one in bases])
         histograms = engine.histograms_within([one.rule for one in bases], VECTORS, wanted)
         longer = self.best_within([one.rule for one in bases], histograms, total)
         return [
@@ -285,8 +282,10 @@ class GainPricer:
         starts = np.concatenate([[0], np.cumsum(table.n_bins)])
         best = np.empty((len(bases), len(table.n_bins)))
         where = np.zeros(best.shape, INDEX_DTYPE)
+        wants = np.array([table.rule_sign(base) for base in bases], INDEX_DTYPE)
         kernels.gain_lines(
-            histograms, starts, table.n_bins, table.top, total, self.ridge, best, where
+            *(histograms, starts, table.n_bins, table.top, table.way, wants),
+            *(total, self.ridge, best, where),
         )
         return [
             self._best_allowed(base, gains, codes)
@@ -310,8 +309,9 @@ def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:
     return [LUCK * max(0.0, value - luck[1]) for value in luck]
 
 
-def _tuples(features: list[int], order: int) -> IntArray:
-    return np.array(list(combinations(features, order)), INDEX_DTYPE).reshape(-1, order)
+def _tuples(table: ConditionTable, order: int) -> IntArray:
+    sets = list(table.tuples(table.splitting[:, 0].tolist(), order))
+    return np.array(sets, INDEX_DTYPE).reshape(-1, order)
 
 
 def _batches(tuples: IntArray, n_bins: IntArray) -> Iterator[IntArray]:
@@ -330,7 +330,6 @@ def score_tuples(
     where: IntArray,
 ) -> None:
     """Run a kernel over tuples of features, in parts for the engine's threads."""
-    conditions = table.n_bins, table.first, table.lo, table.hi, table.negate, table.top
 
     def score(part: slice) -> None:
         starts = histograms.starts[part.start : part.stop + 1]
@@ -338,7 +337,7 @@ def score_tuples(
             histograms.values,
             starts,
             histograms.tuples[part],
-            *conditions,
+            *table.arrays,
             *extra,
             best[part],
             where[part],

@@ -7,7 +7,7 @@ starts where these end.
 
 import math
 from collections.abc import Container, Iterator
-from itertools import combinations, islice
+from itertools import islice
 
 import numpy as np
 
@@ -32,6 +32,9 @@ HEAVY = 2_000_000_000
 
 WORTH = 0.5
 """Share of the violation that the last full search found, above which low degrees will do."""
+
+SIGNS = np.array([1.0, -1.0])
+"""Of the largest and the smallest sums; those of the other sign, or infinite, are of no use."""
 
 N_PARTS = 16
 """Parts that the scoring of a batch is cut into for threads."""
@@ -60,7 +63,7 @@ class HistogramPricer:
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
-        return describe_class(self._max_degree)
+        return describe_class(self._max_degree, self._table.constraints)
 
     def price(
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
@@ -115,10 +118,11 @@ class HistogramPricer:
             masses[table.splitting[:, 0]] = np.maximum.reduceat(
                 sizes, table.first[table.splitting[:, 0]]
             )
+        allowed = table.allowed(values)
         for position, feature in enumerate(table.splitting[:, 0].tolist()):
-            self._offer_first_degree(found, feature, np.abs(values[table.mine(feature)]))
+            self._offer_first_degree(found, feature, allowed[table.mine(feature)])
             sums = histograms.cube(position)
-            if self._reaches(2):
+            if self._reaches(2) and table.way[feature] == 0:
                 self._offer_second_degree(found, feature, sums)
             if self._reaches(3) and table.top[feature] < 0:
                 self._offer_three_levels(found, feature, sums)
@@ -126,12 +130,12 @@ class HistogramPricer:
 
     def _offer_first_degree(self, found: Found, feature: int, values: FloatArray) -> None:
         """Offer the peaks of one of each complementary pair of conditions."""
-        bins = self._table.features[feature]
-        values = values[bins.first_degree]
+        kept = self._table.features[feature].first_degree
+        masks = self._table.masks[self._table.mine(feature)]
+        values = values[kept]
         found.see(1, float(values.max()))
         for k in peaks(values / found.penalty.of(1)):
-            mask = bins.vocabulary.masks[bins.first_degree[k]]
-            found.offer(((feature, mask),), 1, float(values[k]))
+            found.offer(((feature, masks[kept[k]]),), 1, float(values[k]))
 
     def _offer_second_degree(self, found: Found, feature: int, sums: FloatArray) -> None:
         top = int(self._table.top[feature])
@@ -185,7 +189,7 @@ class HistogramPricer:
         return True
 
     def _batches(self, features: list[int], order: int) -> Iterator[IntArray]:
-        tuples = combinations(features, order)
+        tuples = self._table.tuples(features, order)
         largest = int(self._table.n_bins[features].max(initial=1)) ** order
         size = max(1, min(MAX_TUPLES, MAX_CELLS // largest))
         while batch := list(islice(tuples, size)):
@@ -202,7 +206,8 @@ class HistogramPricer:
                 histograms.values[0],
                 histograms.starts[part.start : part.stop + 1],
                 histograms.tuples[part],
-                *(table.n_bins, table.first, table.lo, table.hi, table.negate, table.top, deep),
+                *table.arrays,
+                deep,
                 best[part],
                 where[part],
             )
@@ -212,11 +217,10 @@ class HistogramPricer:
             parts(engine, n_tuples),
             8 * histograms.values.shape[1],
         )
-        values = np.abs(best)
+        values = np.maximum(best * SIGNS, 0.0)
         for kind, degree in enumerate((2, 3, 3) if deep else (2,)):
-            finite = np.isfinite(values[:, kind])
-            found.see(degree, float(values[:, kind][finite].max(initial=0.0)))
-            for t, sign in self._worth(found, degree, np.where(finite, values[:, kind], 0.0)):
+            found.see(degree, float(values[:, kind].max(initial=0.0)))
+            for t, sign in self._worth(found, degree, values[:, kind]):
                 f, g = histograms.tuples[t].tolist()
                 if kind == 2:
                     f, g = g, f
@@ -235,7 +239,7 @@ class HistogramPricer:
                 histograms.values[0],
                 histograms.starts[part.start : part.stop + 1],
                 histograms.tuples[part],
-                *(table.n_bins, table.first, table.lo, table.hi, table.negate, table.top),
+                *table.arrays,
                 found.threshold(3),
                 best[part],
                 where[part],
@@ -246,7 +250,7 @@ class HistogramPricer:
             parts(engine, n_tuples),
             20 * histograms.values.shape[1],
         )
-        values = np.abs(best)
+        values = np.maximum(best * SIGNS, 0.0)
         found.see(3, float(values.max()))
         for t, sign in self._worth(found, 3, values):
             f, g, h = histograms.tuples[t].tolist()

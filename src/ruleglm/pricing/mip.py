@@ -66,7 +66,7 @@ class MipPricer:
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
-        return describe_class(self._max_degree)
+        return describe_class(self._max_degree, self._table.constraints)
 
     def price(
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
@@ -81,6 +81,7 @@ class MipPricer:
         complete = True
         for sign in (1, -1):
             seconds = min(self._options.seconds, limits.seconds_left())
+            self._program.allow(self._table.sign * sign >= 0)
             rule, bound, done = self._program.solve(sign * gradient, penalty, seconds, start.rules)
             complete &= done
             found.leave(1, penalty.of(1) + max(bound, 0.0))
@@ -105,6 +106,7 @@ class _Program:
         self._solver.setOptionValue("mip_rel_gap", 0.0)
         self._solver.setOptionValue("mip_abs_gap", 1e-9)
         self._solver.passModel(self._build(highspy, max_degree))
+        self._allowed = np.ones(self._n_conditions, np.bool_)
 
     def _build(self, highspy: Any, max_degree: int | None) -> Any:
         n, k = self._n_rows, self._n_conditions
@@ -130,6 +132,14 @@ class _Program:
         kinds = [highspy.HighsVarType.kInteger] * k + [highspy.HighsVarType.kContinuous] * n
         model.integrality_ = kinds
         return model
+
+    def allow(self, allowed: BoolArray) -> None:
+        """Leave some conditions out until further notice."""
+        k = self._n_conditions
+        if not np.array_equal(allowed, self._allowed):
+            upper = allowed.astype(np.float64)
+            self._solver.changeColsBounds(k, np.arange(k, dtype=np.int32), np.zeros(k), upper)
+            self._allowed = allowed
 
     def solve(
         self, gain: FloatArray, penalty: Penalty, seconds: float, starts: list[BinRule]
@@ -164,7 +174,7 @@ class _Program:
         chosen: tuple[list[int], BoolArray] | None = None
         for rule in starts:
             picked = self._conditions_of(rule)
-            if picked is None:
+            if picked is None or not self._allowed[picked].all():
                 continue
             covered = np.asarray(self._holds[:, picked].all(axis=1))
             value = float(gains[covered].sum()) - penalty.of(len(picked))

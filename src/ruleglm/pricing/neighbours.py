@@ -81,10 +81,10 @@ def find_replacements(
 def list_bases(table: ConditionTable, owner: int, rule: BinRule) -> Iterator[Base]:
     """Yield what a rule's neighbours extend.
 
-    The rule itself by a condition on any feature; without one of its conditions, by one on its own
-    features.
+    The rule itself by a condition on any feature that it may be on; without one of its conditions,
+    by one on its own features.
     """
-    yield Base(owner, rule, table.readable)
+    yield Base(owner, rule, table.partners(rule))
     own = np.zeros(len(table.n_bins), np.bool_)
     own[[feature for feature, _ in rule]] = True
     for less in shorten(table, rule):
@@ -119,9 +119,10 @@ def judge(
     slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
     curve = sums[at, 1]
     gains = slope**2 / (curve - curve**2 / total + pricer.ridge)
+    gains[slope * [table.rule_sign(base.rule) for base in bases] < 0.0] = 0.0
     longer = pricer.best_within([base.rule for base in bases], moved, total)
     for base, gain, new in zip(bases, gains.tolist(), longer, strict=True):
-        if base.rule:
+        if base.rule and gain > 0.0:
             yield base.owner, Candidate(base.rule, table.degree(base.rule), gain)
         if new is not None:
             yield base.owner, new

@@ -2,7 +2,7 @@
 
 With ``g_i = -s_i dloss/deta_i``, a rule ``a`` of degree ``d`` improves the model exactly if its
 reduced cost ``|sum_i g_i a_i| - (lambda_0 + lambda_1 d)`` is positive (paper, equation 7, with the
-sign turned).
+sign turned). Under monotone constraints a rule may count for one sign of ``sum_i g_i a_i`` only.
 """
 
 import math
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ruleglm.binning import BinRule
+from ruleglm.constraints import Constraints
 from ruleglm.engines.base import Engine
 from ruleglm.progress import Monitor
 
@@ -37,7 +38,8 @@ class PricingResult:
     rules : improving rules outside the model, best first
     degrees : their degrees
     best : the largest reduced cost found, also over rules of the model
-    ratio_bound : no rule of the class has ``|sum g a| / lambda`` above this, infinity if unknown
+    ratio_bound : no rule of the class has ``|sum g a| / lambda`` above this, infinity if unknown;
+        sums of a sign that the rule's coefficient may not answer do not count
     complete : whether the whole class was searched
     """
 
@@ -96,7 +98,8 @@ class Pricer(Protocol):
         """Search at the engine's current point; rules in ``held`` are not returned."""
 
 
-def describe_class(max_degree: int | None) -> str:
+def describe_class(max_degree: int | None, constraints: Constraints) -> str:
     """Return the class of rules up to a degree, in words."""
     degree = "any degree" if max_degree is None else f"degree <= {max_degree}"
-    return f"all rules of {'degree 1' if max_degree == 1 else degree} over these bins"
+    rules = f"all rules of {'degree 1' if max_degree == 1 else degree}"
+    return f"{rules} over these bins{constraints.words}"

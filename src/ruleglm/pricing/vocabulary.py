@@ -1,13 +1,15 @@
 """The elementary conditions of all features as arrays for kernels, and the way back to rules."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
+from itertools import combinations
 
 import numpy as np
 
 from ruleglm.binning import BinRule, FeatureBins
 from ruleglm.bins import span_mask
-from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
+from ruleglm.constraints import FREE, Constraints
+from ruleglm.dtypes import INDEX_DTYPE, AnyArray, BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import JointHistograms
 
 
@@ -21,12 +23,15 @@ class ConditionTable:
     negate : (n_conditions,) bool
     feature : (n_conditions,) int64
     n_bins : (n_features,) int64
-    top : (n_features,) int64
+    top, way : (n_features,) int64
     masks : list of int
+    sign : (n_conditions,) int64, that of the sums of gradients for which each counts, 0 for both
+    constraints : Constraints
     """
 
-    def __init__(self, features: tuple[FeatureBins, ...]) -> None:
+    def __init__(self, features: tuple[FeatureBins, ...], constraints: Constraints = FREE) -> None:
         self.features = features
+        self.constraints = constraints
         words = [bins.vocabulary for bins in features]
         sizes = [len(vocabulary) for vocabulary in words]
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(INDEX_DTYPE)
@@ -36,12 +41,21 @@ class ConditionTable:
         self.feature = np.repeat(np.arange(len(features), dtype=INDEX_DTYPE), sizes)
         self.n_bins = np.array([bins.n_bins for bins in features], INDEX_DTYPE)
         self.top = np.array([_top(bins) for bins in features], INDEX_DTYPE)
+        self.way = np.array(constraints.ways or [0] * len(features), INDEX_DTYPE)
         self.masks = [mask for vocabulary in words for mask in vocabulary.masks]
+        self.sign = np.zeros(len(self.masks), INDEX_DTYPE)
+        for feature in np.flatnonzero(self.way).tolist():
+            self._sign_conditions(feature)
         self._canonical = [
-            {mask & bins.observed: mask for mask in reversed(bins.vocabulary.masks)}
-            for bins in features
+            {mask & bins.observed: mask for mask in reversed(self.masks[self.mine(f)])}
+            for f, bins in enumerate(features)
         ]
         self._degree = cache(lambda feature, mask: features[feature].degree(mask))
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """The conditions as kernels want them: n_bins, first, lo, hi, negate, top, way."""
+        return self.n_bins, self.first, self.lo, self.hi, self.negate, self.top, self.way
 
     @cached_property
     def splitting(self) -> IntArray:
@@ -64,6 +78,46 @@ class ConditionTable:
         regular = running[start + self.n_bins[self.feature] - 1] - running[start]
         values: FloatArray = np.where(self.negate, regular - inside, inside)
         return values
+
+    def _sign_conditions(self, feature: int) -> None:
+        """Give the conditions of a monotone feature their signs.
+
+        One that holds on all rows but the missing ones is said in that way, which is free.
+        """
+        bins = self.features[feature]
+        for c in range(*self.mine(feature).indices(len(self.masks))):
+            if self.masks[c] & bins.observed == bins.present_mask & bins.observed:
+                self.lo[c], self.hi[c] = 0, bins.missing_bin - 1
+                self.masks[c] = bins.present_mask
+            self.sign[c] = -self.constraints.sign(((feature, self.masks[c]),), self.features)
+
+    def allowed(self, values: FloatArray) -> FloatArray:
+        """Return the sizes of sums of gradients over all conditions, 0 where the sign is wrong."""
+        sizes: FloatArray = np.where(self.sign * values < 0.0, 0.0, np.abs(values))
+        return sizes
+
+    def rule_sign(self, rule: BinRule) -> int:
+        """Return the sign of the sums of gradients for which a rule counts, 0 for both."""
+        return -self.constraints.sign(rule, self.features)
+
+    def admits(self, rule: BinRule) -> bool:
+        """Tell whether the constraints allow a rule, with some sign."""
+        try:
+            self.rule_sign(rule)
+        except ValueError:
+            return False
+        return self.constraints.allows([feature for feature, _ in rule])
+
+    def partners(self, rule: BinRule) -> BoolArray:
+        """Return the features that a rule may have a condition on, its own among them."""
+        return self.readable & self.constraints.partners(rule, len(self.features))
+
+    def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of features that may share a rule."""
+        every = combinations(features, order)
+        if not self.constraints.limits_interactions:
+            return every
+        return (each for each in every if self.constraints.allows(each))
 
     def mine(self, feature: int) -> slice:
         """Return where a feature's conditions lie."""

@@ -200,7 +200,8 @@ def price_classes(
     for k, pricer in enumerate(pricers):
         engine = classes.turn_to(k)
         found.append(pricer.price(engine, penalty, set(engine.rules), limits))
-        held = column_ratio(engine.score(), column_penalties(engine, penalty))
+        prices = column_penalties(engine, penalty)
+        held = column_ratio(engine.score(), prices, engine.column_signs())
         ratio = max(ratio, found[-1].ratio_bound, held)
     return found, ratio
 

@@ -113,7 +113,8 @@ def run_column_generation(
                 break
             solved = time.perf_counter()
             priced = pricer.price(engine, penalty, set(engine.rules), limits)
-            ratio = max(priced.ratio_bound, column_ratio(engine.score(), penalties))
+            ratio = column_ratio(engine.score(), penalties, engine.column_signs())
+            ratio = max(priced.ratio_bound, ratio)
             bound = max(bound, lower_bound(engine, ratio, penalty, unpriced(penalties)))
             gap = relative_gap(state.objective, bound)
             if state.objective < (1 - LEAST_DECREASE) * dropped_at:

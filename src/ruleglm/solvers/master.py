@@ -14,6 +14,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits
+from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
 MAX_NEWTON = 100
@@ -52,6 +53,8 @@ def solve_master(
 ) -> MasterState:
     """Minimise mean loss plus weighted l1 norm over the engine's columns, from ``coef``.
 
+    Coefficients have the signs that the engine gives.
+
     Parameters
     ----------
     engine : Engine, standing at ``coef``; left standing at the solution
@@ -61,14 +64,16 @@ def solve_master(
     limits : Limits, at which to stop after the step at hand
     balance : bool, whether the gradient is centered in the end
     """
+    signs = engine.column_signs()[1:]
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
-        return minimise_model(gram, score, penalties, coef, 0.01 * tol)
+        return minimise_model(gram, score, penalties, signs, coef, 0.01 * tol)
 
     def price(coef: FloatArray) -> float:
         return float(penalties @ np.abs(coef[1:]))
 
-    free = np.concatenate([[0], 1 + np.flatnonzero(penalties == 0.0)]) if balance else None
+    unpriced = np.flatnonzero((penalties == 0.0) & (signs == 0))
+    free = np.concatenate([[0], 1 + unpriced]) if balance else None
     return minimise(engine, coef, tol, model, price, limits, balance=free)
 
 
@@ -82,7 +87,7 @@ def refit(
     """Minimise mean loss plus ``ridge / 2`` times the sum of squares over the engine's columns.
 
     Even a small ridge keeps coefficients finite where rules separate the classes, and single where
-    columns are collinear.
+    columns are collinear. Where the engine gives signs, coefficients that would turn are 0.
 
     Parameters
     ----------
@@ -95,13 +100,18 @@ def refit(
     ridges = np.full(len(coef), ridge)
     ridges[0] = 0.0
     inside = np.arange(len(coef)) if members is None else np.flatnonzero(members)
+    signs = engine.column_signs()[inside]
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
         matrix = gram[np.ix_(inside, inside)]
         matrix[np.diag_indices(len(inside))] += ridges[inside]
         matrix[0, 0] = max(matrix[0, 0], 1e-300)
         target = coef.copy()
-        target[inside] -= linalg.solve(matrix, (score + ridges * coef)[inside], assume_a="pos")
+        slope = (score + ridges * coef)[inside]
+        if signs.any():
+            target[inside] = solve_signed(matrix, slope, coef[inside], signs)
+        else:
+            target[inside] -= linalg.solve(matrix, slope, assume_a="pos")
         return target
 
     def price(coef: FloatArray) -> float:
@@ -155,10 +165,15 @@ def minimise(
 
 
 def minimise_model(
-    gram: FloatArray, score: FloatArray, penalties: FloatArray, coef: FloatArray, tol: float
+    gram: FloatArray,
+    score: FloatArray,
+    penalties: FloatArray,
+    signs: IntArray,
+    coef: FloatArray,
+    tol: float,
 ) -> FloatArray:
     """Return the coefficients that minimise the quadratic model plus the weighted l1 norm."""
-    free = np.concatenate([[True], penalties == 0.0])
+    free = np.concatenate([[True], (penalties == 0.0) & (signs == 0)])
     inverse = invert(gram[np.ix_(free, free)])
     cross = gram[np.ix_(free, ~free)]
     explained = inverse @ cross
@@ -167,7 +182,8 @@ def minimise_model(
     target = coef.copy()
     inner = coef[~free]
     if len(inner):
-        kernels.descend(reduced, gradient, penalties[~free[1:]], tol, MAX_SWEEPS, inner)
+        rest = ~free[1:]
+        kernels.descend(reduced, gradient, penalties[rest], signs[rest], tol, MAX_SWEEPS, inner)
     target[free] -= inverse @ (score[free] + cross @ (inner - coef[~free]))
     target[~free] = inner
     return target

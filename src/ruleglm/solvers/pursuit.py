@@ -322,7 +322,7 @@ class Walk:
 
     def offer(self, candidates: list[Candidate]) -> Stepwise:
         """Put candidates beside the model's columns."""
-        members = self.members()
+        members = self.members() & ~self.turned()
         n_new = self.add([one.rule for one in candidates], [one.degree for one in candidates])
         members = np.concatenate([members, np.zeros(n_new, np.bool_)])
         self.coef = np.concatenate([self.coef, np.zeros((n_new, *self.coef.shape[1:]))])
@@ -331,16 +331,37 @@ class Walk:
     def settle(self, table: Stepwise, tol: float) -> None:
         """Keep the columns of the model, and fit their coefficients."""
         first = 1 + len(self.lines)
-        self.lines = table.member[1:first].copy()
-        kept = np.flatnonzero(table.member[first:])
+        member = table.member.copy()
+        member[self.forced] = True
+        self.lines = member[1:first].copy()
+        kept = np.flatnonzero(member[first:])
         every = np.concatenate([np.arange(first), first + kept])
         start = self.coef.copy()
-        start[~table.member] = 0.0
+        start[~member] = 0.0
         if (start != self.coef).any():
             self.move(start)
         self.coef = self.coef[every]
         self.keep(kept.tolist())
         self.refit(tol)
+        self.drop_turned()
+
+    def turned(self) -> BoolArray:
+        """Return which terms are at 0 because their coefficients would have the wrong sign."""
+        signs = self.engine.column_signs()
+        if not signs.any():
+            return np.zeros(len(signs), np.bool_)
+        at_zero: BoolArray = (self.coef == 0.0) & (signs != 0)
+        return self.members() & at_zero
+
+    def drop_turned(self) -> None:
+        """Take out the terms at 0 that need not be in the model."""
+        turned = self.turned()
+        turned[self.forced] = False
+        if turned.any():
+            first = 1 + len(self.lines)
+            self.lines &= ~turned[1:first]
+            self.keep(np.flatnonzero(~turned[first:]).tolist())
+            self.coef = np.concatenate([self.coef[:first], self.coef[first:][~turned[first:]]])
 
     def objective(self) -> float:
         """Return the mean loss plus the ridge."""
@@ -398,7 +419,8 @@ class Walk:
     def tabulate(self, members: BoolArray) -> Stepwise:
         """Return the quadratic model over all columns."""
         engine = self.engine
-        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members)
+        signs = engine.column_signs()
+        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members, signs)
 
     def move(self, coef: FloatArray) -> None:
         """Go to other coefficients."""

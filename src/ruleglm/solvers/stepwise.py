@@ -24,6 +24,8 @@ class Stepwise:
     coef : (n,) float64
     ridge : (n,) float64
     member : (n,) bool, the columns of the model
+    signs : (n,) int64, the sign that each coefficient has to have, 0 for any, or None for any; a
+        column comes in only with the right one
 
     Attributes
     ----------
@@ -37,8 +39,10 @@ class Stepwise:
         coef: FloatArray,
         ridge: FloatArray,
         member: BoolArray,
+        signs: IntArray | None = None,
     ) -> None:
         n = len(coef)
+        self._signs = np.zeros(n) if signs is None else signs
         self.member = member.copy()
         matrix = gram + np.diag(ridge)
         right = gram @ coef - score
@@ -79,6 +83,7 @@ class Stepwise:
         """
         size = np.diagonal(self._table) + doubt
         free = ~self.member & (size > COLLINEAR * self._own)
+        free &= self._signs * self._table[:, -1] >= 0.0
         return np.where(free, self._table[:, -1] ** 2 / np.where(free, size, 1.0), 0.0)
 
     def deletions(self) -> FloatArray:
@@ -96,6 +101,6 @@ class Stepwise:
         across = table[np.ix_(inside, outside)]
         left = table[outside, -1] + across * (beta / size)[:, None]
         room = table[outside, outside] + across**2 / size[:, None]
-        free = room > COLLINEAR * self._own[outside]
+        free = (room > COLLINEAR * self._own[outside]) & (self._signs[outside] * left >= 0.0)
         gains = np.where(free, left**2 / np.where(free, room, 1.0), 0.0)
         return gains - (beta**2 / size)[:, None], inside, outside
