@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # scikit-learn leaves out its check of array types unless SciPy's support for them is switched on,
@@ -10,3 +11,11 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def cli_folder(tmp_path_factory):
+    """A folder with rows and models that the command line wrote."""
+    from tests.cli_cases import fill_folder
+
+    return fill_folder(tmp_path_factory.mktemp("cli"))
