@@ -22,12 +22,14 @@ TYPICAL_RULE_SD = 0.4
 class ScaledTerm:
     """A linear term and how it enters the fit: ``(value - center) * scale``.
 
-    ``sd`` is the standard deviation of its values.
+    ``sd`` is the standard deviation of its known values, ``spread`` that over all rows, the missing
+    ones filled.
     """
 
     term: LinearTerm
     center: float
     sd: float
+    spread: float
 
     @property
     def scale(self) -> float:
@@ -88,7 +90,8 @@ def _build_term(column: NumberColumn, weights: FloatArray | None) -> ScaledTerm 
     if not low < high:
         return None
     center, sd = moments(np.clip(values, low, high), shares)
-    return ScaledTerm(LinearTerm(column.name, low, high, center), center, sd) if sd else None
+    term = LinearTerm(column.name, low, high, center)
+    return _scale(term, center, sd, Table((column,)), weights) if sd else None
 
 
 def scale_term(term: LinearTerm, table: Table, weights: FloatArray | None) -> ScaledTerm | None:
@@ -98,7 +101,15 @@ def scale_term(term: LinearTerm, table: Table, weights: FloatArray | None) -> Sc
     if len(values) == 0:
         return None
     center, sd = moments(values, np.ones(len(values)) if weights is None else weights[known])
-    return ScaledTerm(term, center, sd) if sd else None
+    return _scale(term, center, sd, table, weights) if sd else None
+
+
+def _scale(
+    term: LinearTerm, center: float, sd: float, table: Table, weights: FloatArray | None
+) -> ScaledTerm:
+    values = term.values(table)
+    spread = moments(values, np.ones(len(values)) if weights is None else weights)[1]
+    return ScaledTerm(term, center, sd, spread)
 
 
 def moments(values: FloatArray, shares: FloatArray) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from ruleglm.constraints import Asked, term_signs
 from ruleglm.dtypes import AnyArray, FloatArray
 from ruleglm.ensemble import RuleEnsemble, Term
 from ruleglm.expert import read_expert
-from ruleglm.explain import ExplainMethods, rule_importances
+from ruleglm.explain import ExplainMethods, mean_target, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.fitting import PathModel
@@ -244,9 +244,9 @@ class RuleModel(
         validate_data(self, X, reset=True, skip_check_array=True)
         target = self._check_target(y, scan.n_rows, sample_weight)
         weights = check_weights(sample_weight, scan.n_rows)
-        self._target_mean = np.average(target, axis=0, weights=weights)
         self._n_rows, self._target_name = scan.n_rows, str(getattr(y, "name", None) or "")
         family = self._make_family()
+        self._target_mean = mean_target(target, weights, family)
         shift = check_offset(offset, exposure, family, scan.n_rows)
         if not family.output_shape:
             family.check_target(target)
@@ -306,7 +306,7 @@ class RuleModel(
         edited.certificate_ = "edited and refitted, of which nothing is proved"
         edited.n_iter_, edited._trace = 0, ()
         edited._n_rows = rows.table.n_rows
-        edited._target_mean = np.average(rows.y, axis=0, weights=rows.weights)
+        edited._target_mean = mean_target(rows.y, rows.weights, edited.ensemble_.family)
         return edited
 
     def _fit_coefficients(

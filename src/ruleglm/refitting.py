@@ -157,7 +157,7 @@ class Columns:
         """Evaluate the terms of a model."""
         scaled = [scale_term(term, table, shares) for term in ensemble.linear_terms]
         moments = [
-            (float(term.values(table)[0]), 0.0, 0.0) if s is None else (s.center, s.scale, s.sd)
+            (float(term.values(table)[0]), 0.0, 0.0) if s is None else (s.center, s.scale, s.spread)
             for s, term in zip(scaled, ensemble.linear_terms, strict=True)
         ]
         lines = [np.zeros(table.n_rows) if s is None else s.column(table) for s in scaled]

@@ -23,6 +23,7 @@ from ruleglm.engines import LocalEngine
 from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.expert import NOTHING, Expert, Wishes, bind
+from ruleglm.explain.rows import effect_sizes
 from ruleglm.families import Binomial, Family
 from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm
@@ -172,7 +173,7 @@ class Units:
             orders=self.binning.orders,
             classes=self.classes,
         )
-        spreads = effect_sizes(slopes) * [term.sd for term in terms]
+        spreads = effect_sizes(slopes) * [term.spread for term in terms]
         return Translation(
             ensemble,
             np.concatenate([np.ones(len(terms)), supports[order]]),
@@ -211,18 +212,6 @@ class Recalled:
     intercept: float
     slopes: FloatArray
     steps: dict[BinRule, float]
-
-
-def effect_sizes(coefficients: FloatArray) -> FloatArray:
-    """Return the size of each term's effect: its coefficient's, or that of its classes together.
-
-    The latter is the Euclidean norm of their differences from the mean, because adding a number to
-    all classes changes no probability.
-    """
-    if coefficients.ndim == 1:
-        return np.abs(coefficients)
-    centered = coefficients - coefficients.mean(axis=1, keepdims=True)
-    return np.asarray(np.linalg.norm(centered, axis=1))
 
 
 @dataclass(frozen=True, eq=False)

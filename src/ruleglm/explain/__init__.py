@@ -12,6 +12,7 @@ from ruleglm.explain.methods import ExplainMethods
 from ruleglm.explain.options import ColumnFacts, learn_facts, recall_facts
 from ruleglm.explain.rows import TermSpread, measure_terms, recall_terms
 from ruleglm.explain.shapes import LevelShape, NumberShape, Shapes, build_shapes, mean_shapes
+from ruleglm.explain.words import mean_target, summarise
 
 __all__ = [
     "Change",
@@ -27,6 +28,7 @@ __all__ = [
     "feature_importances",
     "learn_facts",
     "mean_shapes",
+    "mean_target",
     "measure_interactions",
     "measure_terms",
     "nearest_change",
@@ -34,5 +36,6 @@ __all__ = [
     "recall_facts",
     "recall_terms",
     "rule_importances",
+    "summarise",
     "term_importances",
 ]

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ruleglm.conditions import Missing, quote_name
+from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble, count
 from ruleglm.explain.importance import term_features, term_importances
 from ruleglm.explain.rows import TermSpread
+from ruleglm.families import Family
 
 WIDTH = 78
 
@@ -34,6 +36,14 @@ class Training:
     n_rows: int
     name: str
     mean: Any
+
+
+def mean_target(target: FloatArray, weights: FloatArray | None, family: Family) -> Any:
+    """Return the mean of a target; of several classes, numbered or in columns, the shares."""
+    if target.ndim == 2 or not family.output_shape:
+        return np.average(target, axis=0, weights=weights)
+    counts = np.bincount(target.astype(np.int64), weights, *family.output_shape)
+    return counts / counts.sum()
 
 
 def summarise(
