@@ -36,7 +36,7 @@ GIVEN = "age > 33.25 and sex = 'F'"
 PENALTIES = pytest.mark.parametrize("penalty", ["l1", "l0"])
 
 
-def continuous_frame(seed=5, n=70):
+def continuous_frame(seed=5, n=50):
     frame, eta = small_frame(seed, n)
     rng = np.random.default_rng(seed)
     frame["a"] = np.round(rng.normal(0, 1, n), 4)
@@ -108,7 +108,7 @@ def test_lines_without_a_price_are_certified():
     assert 0 < model.gap_ <= 1e-4
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(FAMILIES)))
 def test_the_bound_holds_wherever_the_free_coefficients_stand(seed, family):
     rng = np.random.default_rng(seed)
@@ -257,7 +257,7 @@ good = st.sampled_from(["age > 50", "sex = 'F'", "smoker != true", "size <= 'M'"
 bad = st.sampled_from(["wage", "`a b`", "Age", "größe", "x0"]).map(lambda name: f"{name} > 1")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(good, max_size=4), bad, st.data())
 def test_an_unknown_column_is_pointed_at_wherever_it_is(conditions, wrong, data):
     place = data.draw(st.integers(0, len(conditions)))

@@ -79,7 +79,8 @@ PARAMETERS = f"""
     time_limit : float, default=None
         Seconds after which the search ends with the best model so far and a warning.
     n_jobs : int, default=None
-        Threads; None means 1, -1 all cores. The model does not depend on it.
+        Threads; None means 1, -1 all cores. The model does not depend on it; nothing in a fit is
+        random, so that there is no ``random_state``.
 """
 
 
