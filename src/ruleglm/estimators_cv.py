@@ -236,7 +236,6 @@ class _ChosenModel(RuleModel):
                 self.at(index)._candidate(),
                 place=int(index),
                 scores=table.loc[index, ["cv_mean", "cv_se", "train_loss"]].to_dict(),
-                efficient=bool(table.loc[index, "efficient"]),
             )
             for index in order
         )

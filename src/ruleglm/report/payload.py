@@ -106,7 +106,7 @@ def _describe_term(term: Term, features: Mapping[str, PageFeature]) -> Value:
     if isinstance(term, LinearTerm):
         ends = {"low": term.low, "high": term.high, "fill": term.fill}
         line = {"feature": place[term.feature], **ends}
-        return {"text": term.label(), "degree": 0, "line": line}
+        return {"text": term.label(), "line": line}
     conditions = [
         {
             "feature": place[condition.feature],
@@ -114,7 +114,7 @@ def _describe_term(term: Term, features: Mapping[str, PageFeature]) -> Value:
         }
         for condition in term.conditions
     ]
-    return {"text": term.text(), "degree": term.degree, "conditions": conditions}
+    return {"text": term.text(), "conditions": conditions}
 
 
 def _describe_model(candidate: Candidate, places: Mapping[Term, int], tests: Rows | None) -> Value:
@@ -133,7 +133,6 @@ def _describe_model(candidate: Candidate, places: Mapping[Term, int], tests: Row
         "conditions": sum(rule.degree for rule in ensemble.rules),
         "complexity": _round(ensemble.complexity),
         "place": candidate.place,
-        "efficient": candidate.efficient,
         "certificate": candidate.certificate,
         "sql": _write_sql(ensemble),
         "scores": {key: _round(value) for key, value in numbers.items()},

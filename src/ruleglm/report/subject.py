@@ -20,7 +20,6 @@ class Candidate:
     place : int, its row in the table of the path, -1 if there is no path
     scores : mapping of str to float
         ``cv_mean``, ``cv_se``, ``train_loss`` if there is a path.
-    efficient : bool, whether it is better than every other model at most as complex
     """
 
     ensemble: RuleEnsemble
@@ -28,7 +27,6 @@ class Candidate:
     certificate: str
     place: int = -1
     scores: Mapping[str, float] = field(default_factory=dict)
-    efficient: bool = True
 
 
 @dataclass(frozen=True, eq=False)

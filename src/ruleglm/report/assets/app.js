@@ -51,12 +51,28 @@ function drawModel() {
 }
 
 function drawBarText(model) {
-  const size = model.lines ? `${count(model.rules, "rule")}, ${count(model.lines, "line")}` : count(model.rules, "rule");
+  const size = model.lines
+    ? `${count(model.rules, "rule")}, ${count(model.lines, "line")}`
+    : count(model.rules, "rule");
   const metric = data.metrics[state.metric];
-  const score = metric && model.scores[metric.key] != null ? ` · ${metric.label} ${show(model.scores[metric.key])}` : "";
-  const chosen = data.models.length > 1 && state.model === data.chosen ? make("span", { class: "tag" }, "chosen") : null;
-  const place = data.models.length > 1 ? `Model ${state.model + 1} of ${data.models.length}` : "Model";
-  byId("bar-text").replaceChildren(...[make("strong", {}, place), ` ${size}`, make("span", { class: "long" }, ` · complexity ${show(model.complexity)}${score}`), chosen].filter(Boolean));
+  const score =
+    metric && model.scores[metric.key] != null
+      ? ` · ${metric.label} ${show(model.scores[metric.key])}`
+      : "";
+  const chosen =
+    data.models.length > 1 && state.model === data.chosen
+      ? make("span", { class: "tag" }, "chosen")
+      : null;
+  const place =
+    data.models.length > 1 ? `Model ${state.model + 1} of ${data.models.length}` : "Model";
+  byId("bar-text").replaceChildren(
+    ...[
+      make("strong", {}, place),
+      ` ${size}`,
+      make("span", { class: "long" }, ` · complexity ${show(model.complexity)}${score}`),
+      chosen,
+    ].filter(Boolean),
+  );
 }
 
 function pickModel(index) {
@@ -108,7 +124,10 @@ function redrawCharts() {
 }
 
 function watchWidth() {
-  for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {
+  for (const [event, paper] of [
+    ["beforeprint", true],
+    ["afterprint", false],
+  ]) {
     addEventListener(event, () => {
       onPaper = paper;
       redrawCharts();
@@ -124,7 +143,8 @@ function watchWidth() {
 function start() {
   byId("title").textContent = data.title;
   byId("subtitle").textContent = subtitleOf(data);
-  byId("rules-hint").textContent = `${data.link === "identity" ? "The prediction" : "The linear predictor"} is the intercept plus the coefficients of the rules that hold; a lamp marks those that hold in “What if”.`;
+  byId("rules-hint").textContent =
+    `${data.link === "identity" ? "The prediction" : "The linear predictor"} is the intercept plus the coefficients of the rules that hold; a lamp marks those that hold in “What if”.`;
   const many = data.models.length > 1;
   byId("bar").hidden = !many && data.outputs === 1;
   byId("picker").hidden = byId("tradeoff").hidden = !many;
@@ -134,11 +154,16 @@ function start() {
   addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const elsewhere = event.target === document.body || event.target.tagName === "BUTTON";
-    if (step && elsewhere && !event.altKey && !event.ctrlKey && !event.metaKey) pickModel(state.model + step);
+    if (step && elsewhere && !event.altKey && !event.ctrlKey && !event.metaKey)
+      pickModel(state.model + step);
   });
   byId("simpler").addEventListener("click", () => pickModel(state.model - 1));
   byId("richer").addEventListener("click", () => pickModel(state.model + 1));
-  fillSelect("metric", data.metrics.map((metric) => metric.label), "metric");
+  fillSelect(
+    "metric",
+    data.metrics.map((metric) => metric.label),
+    "metric",
+  );
   fillSelect("class", data.classes, "output");
   byId("class-picker").hidden = data.outputs === 1;
   byId("search").addEventListener("input", (event) => {

@@ -64,7 +64,13 @@ function drawTradeoff(box, data, state, pick) {
     },
     marks: [
       metric.error
-        ? Plot.areaY(front, { x: "x", y1: (d) => Math.max(d.y - d.e, bent ? least / 2 : -Infinity), y2: (d) => d.y + d.e, fill: MORE, fillOpacity: 0.12 })
+        ? Plot.areaY(front, {
+            x: "x",
+            y1: (d) => Math.max(d.y - d.e, bent ? least / 2 : -Infinity),
+            y2: (d) => d.y + d.e,
+            fill: MORE,
+            fillOpacity: 0.12,
+          })
         : null,
       Plot.dot(dots, { x: "x", y: "y", r: 2.5, fill: QUIET }),
       Plot.line(front, { x: "x", y: "y", stroke: MORE, strokeWidth: 1.5, strokeOpacity: 0.7 }),
@@ -148,7 +154,9 @@ function drawCurve(width, feature, shape, value) {
   ]);
   const risers = pieces.slice(1).map(([a], i) => ({ x: a[0], y1: pieces[i][1][1], y2: a[1] }));
   const alone = breaks
-    .filter((x) => x > low && x < high && shape.terms.some((t) => t.conditions?.some((c) => c.among)))
+    .filter(
+      (x) => x > low && x < high && shape.terms.some((t) => t.conditions?.some((c) => c.among)),
+    )
     .map((x) => ({ x, y: shape.at(x) }));
   const gap = 0.09 * (high - low);
   const far = high + gap;
@@ -165,15 +173,32 @@ function drawCurve(width, feature, shape, value) {
     x: { domain: [low, absent.length ? far + gap / 2 : high], label: null, ticks: [] },
     y: { label: null, grid: true, ticks: 4, nice: true },
     marks: [
-      Plot.axisX(d3.ticks(low, high, 4).filter((x) => !absent.length || x < high - gap), { label: null, tickFormat: tickText }),
+      Plot.axisX(
+        d3.ticks(low, high, 4).filter((x) => !absent.length || x < high - gap),
+        { label: null, tickFormat: tickText },
+      ),
       Plot.ruleY([0], { stroke: QUIET }),
       Plot.line(corners, { x: "x", y: "y", z: "k", stroke: MORE, strokeWidth: 2.5 }),
-      Plot.ruleX(risers, { x: "x", y1: "y1", y2: "y2", stroke: MORE, strokeWidth: 1, strokeOpacity: 0.5 }),
+      Plot.ruleX(risers, {
+        x: "x",
+        y1: "y1",
+        y2: "y2",
+        stroke: MORE,
+        strokeWidth: 1,
+        strokeOpacity: 0.5,
+      }),
       Plot.dot(alone, { x: "x", y: "y", r: 2.5, fill: MORE }),
       Plot.dot(absent, { x: "x", y: "y", r: 4, stroke: MORE, fill: "var(--card)", strokeWidth: 2 }),
       Plot.text(absent, { x: "x", frameAnchor: "bottom", text: () => "missing", dy: 17 }),
       Plot.ruleX(now, { x: "x", stroke: MARK, strokeDasharray: "3 3" }),
-      Plot.dot(now, { x: "x", y: "y", r: 4.5, fill: MARK, stroke: "var(--card)", strokeWidth: 1.5 }),
+      Plot.dot(now, {
+        x: "x",
+        y: "y",
+        r: 4.5,
+        fill: MARK,
+        stroke: "var(--card)",
+        strokeWidth: 1.5,
+      }),
     ],
   });
 }
@@ -206,9 +231,25 @@ function drawLevels(width, feature, shape, value) {
       tickFormat: (v) => shorten(name(v === "missing" ? null : v)),
     },
     marks: [
-      Plot.barX(bars, { x: "y", y: (b) => b.v ?? "missing", fill: (b) => (b.y < 0 ? LESS : MORE), insetTop: 3, insetBottom: 3 }),
+      Plot.barX(bars, {
+        x: "y",
+        y: (b) => b.v ?? "missing",
+        fill: (b) => (b.y < 0 ? LESS : MORE),
+        insetTop: 3,
+        insetBottom: 3,
+      }),
       Plot.ruleX([0], { stroke: QUIET }),
-      Plot.dot(bars.filter((b) => b.v === value), { x: "y", y: (b) => b.v ?? "missing", r: 4.5, fill: MARK, stroke: "var(--card)", strokeWidth: 1.5 }),
+      Plot.dot(
+        bars.filter((b) => b.v === value),
+        {
+          x: "y",
+          y: (b) => b.v ?? "missing",
+          r: 4.5,
+          fill: MARK,
+          stroke: "var(--card)",
+          strokeWidth: 1.5,
+        },
+      ),
     ],
   });
 }
@@ -236,8 +277,18 @@ function drawCalibration(box, groups, isShare) {
     x: { ...axis, label: "predicted", labelAnchor: "center" },
     y: { ...axis, label: "observed", grid: true },
     marks: [
-      Plot.line([ends, ends].map((e, i) => [e[i], e[i]]), { stroke: QUIET, strokeDasharray: "4 4" }),
-      Plot.ruleX(dots, { x: "x", y1: (d) => clip(d.low), y2: (d) => clip(d.high), stroke: MORE, strokeOpacity: 0.5, strokeWidth: 1.5 }),
+      Plot.line(
+        [ends, ends].map((e, i) => [e[i], e[i]]),
+        { stroke: QUIET, strokeDasharray: "4 4" },
+      ),
+      Plot.ruleX(dots, {
+        x: "x",
+        y1: (d) => clip(d.low),
+        y2: (d) => clip(d.high),
+        stroke: MORE,
+        strokeOpacity: 0.5,
+        strokeWidth: 1.5,
+      }),
       Plot.dot(dots, { x: "x", y: "y", r: 4, fill: MORE }),
     ],
   });

@@ -125,5 +125,7 @@ function pairImportances(data, model, output) {
       }
     });
   });
-  return [...totals].map(([pair, x]) => [pair.split(" ").map(Number), x]).sort((a, b) => b[1] - a[1]);
+  return [...totals]
+    .map(([pair, x]) => [pair.split(" ").map(Number), x])
+    .sort((a, b) => b[1] - a[1]);
 }

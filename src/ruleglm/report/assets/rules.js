@@ -21,15 +21,22 @@ function linesOf(data, model, output) {
     const term = data.terms[k];
     const coef = model.coefs[i][output];
     const ratio = term.line ? null : Math.exp(coef);
-    return { i, term, text: term.text, coef, ratio, support: term.mean, importance: importances[i] };
+    return {
+      i,
+      term,
+      text: term.text,
+      coef,
+      ratio,
+      support: term.mean,
+      importance: importances[i],
+    };
   });
 }
 
 function sortLines(lines, { key, down }) {
   const way = down ? -1 : 1;
-  const value = (line) => (key === "coef" ? line.coef : line[key]);
   const compare = (a, b) =>
-    key === "text" ? a.text.localeCompare(b.text) : (value(a) ?? -Infinity) - (value(b) ?? -Infinity);
+    key === "text" ? a.text.localeCompare(b.text) : (a[key] ?? -Infinity) - (b[key] ?? -Infinity);
   return [...lines].sort((a, b) => way * compare(a, b) || a.i - b.i);
 }
 
@@ -61,7 +68,11 @@ function drawRules(data, state, answer, sortBy, showAll) {
     row.classList.toggle("late", place >= MOST_ROWS);
     return row;
   });
-  const none = make("tr", {}, make("td", { colspan: columns.length, class: "quiet" }, emptyText(lines)));
+  const none = make(
+    "tr",
+    {},
+    make("td", { colspan: columns.length, class: "quiet" }, emptyText(lines)),
+  );
   const foot = drawIntercept(model.intercept[state.output], columns, scale);
   const table = make(
     "table",
@@ -73,7 +84,11 @@ function drawRules(data, state, answer, sortBy, showAll) {
   const box = byId("rules-table");
   const late = rows.length - MOST_ROWS;
   box.classList.toggle("short", !state.allRows);
-  const more = make("button", { type: "button", class: "more-rows", onclick: showAll }, `Show ${count(late, "more rule")}`);
+  const more = make(
+    "button",
+    { type: "button", class: "more-rows", onclick: showAll },
+    `Show ${count(late, "more rule")}`,
+  );
   box.replaceChildren(table, ...(late > 0 && !state.allRows ? [more] : []));
 }
 
@@ -84,7 +99,12 @@ function emptyText(lines) {
 function drawHead(column, sort, sortBy) {
   const mine = sort.key === column.key;
   const arrow = make("span", { class: "arrow" }, mine ? (sort.down ? "▾" : "▴") : "");
-  const button = make("button", { type: "button", onclick: () => sortBy(column) }, column.label, arrow);
+  const button = make(
+    "button",
+    { type: "button", onclick: () => sortBy(column) },
+    column.label,
+    arrow,
+  );
   const order = mine ? (sort.down ? "descending" : "ascending") : "none";
   return make("th", { class: column.kind, "aria-sort": order, scope: "col" }, button);
 }
@@ -92,7 +112,11 @@ function drawHead(column, sort, sortBy) {
 function drawLine(line, columns, scale, value) {
   const fires = line.term.line ? true : value === 1;
   const cells = columns.map((column) =>
-    make("td", { class: `${column.kind} c-${column.key}`, "data-label": column.label }, ...drawCell(column.key, line, scale, fires)),
+    make(
+      "td",
+      { class: `${column.kind} c-${column.key}`, "data-label": column.label },
+      ...drawCell(column.key, line, scale, fires),
+    ),
   );
   return make("tr", { class: fires ? "fires" : "" }, ...cells);
 }
@@ -100,18 +124,35 @@ function drawLine(line, columns, scale, value) {
 function drawCell(key, line, scale, fires) {
   switch (key) {
     case "text":
-      return [make("span", { class: "lamp", title: fires ? "at work in “What if”" : "not at work" }), ruleText(line.term)];
+      return [
+        make("span", { class: "lamp", title: fires ? "at work in “What if”" : "not at work" }),
+        ruleText(line.term),
+      ];
     case "coef":
       return [
-        make("span", { class: "figure", title: String(line.coef) }, line.term.line ? slope(line.coef) : signed(line.coef, scale.decimals), line.term.line ? make("small", {}, " per unit") : null),
+        make(
+          "span",
+          { class: "figure", title: String(line.coef) },
+          line.term.line ? slope(line.coef) : signed(line.coef, scale.decimals),
+          line.term.line ? make("small", {}, " per unit") : null,
+        ),
         line.term.line ? null : bar(0, line.coef, -scale.coef, scale.coef, kindOf(line.coef)),
       ].filter(Boolean);
     case "ratio":
-      return [line.ratio === null ? NONE : line.ratio < 1000 ? line.ratio.toFixed(2) : show(line.ratio, 3)];
+      return [
+        line.ratio === null
+          ? NONE
+          : line.ratio < 1000
+            ? line.ratio.toFixed(2)
+            : show(line.ratio, 3),
+      ];
     case "support":
       return [line.term.line ? NONE : percent(line.support, 1)];
     default:
-      return [make("span", { class: "figure" }, line.importance.toFixed(scale.places)), bar(0, line.importance, 0, scale.importance, "plain")];
+      return [
+        make("span", { class: "figure" }, line.importance.toFixed(scale.places)),
+        bar(0, line.importance, 0, scale.importance, "plain"),
+      ];
   }
 }
 
@@ -137,5 +178,7 @@ function modelText(data, state) {
   const width = Math.max(...texts.map((text) => text.length));
   const terms = ["(intercept)", ...lines.map((line) => line.text)];
   const body = terms.map((term, i) => `${texts[i].padStart(width)}  ${term}`);
-  return [`${data.title}: ${data.family} model with ${data.link} link${name}`, ...body, ""].join("\n");
+  return [`${data.title}: ${data.family} model with ${data.link} link${name}`, ...body, ""].join(
+    "\n",
+  );
 }

@@ -9,7 +9,8 @@ function startRow(data) {
 function usedFeatures(data, model) {
   const sums = new Map();
   for (let output = 0; output < data.outputs; output += 1) {
-    for (const [f, x] of featureImportances(data, model, output)) sums.set(f, (sums.get(f) ?? 0) + x);
+    for (const [f, x] of featureImportances(data, model, output))
+      sums.set(f, (sums.get(f) ?? 0) + x);
   }
   return [...sums].sort((a, b) => b[1] - a[1]).map(([f]) => f);
 }
@@ -36,7 +37,9 @@ function drawSelect(feature, f, value, change) {
       id: `input-${f}`,
       onchange: () => change(f, select.value === "" ? null : Number(select.value)),
     },
-    ...options.map(([k, text]) => make("option", { value: k, selected: k === (value ?? "") }, text)),
+    ...options.map(([k, text]) =>
+      make("option", { value: k, selected: k === (value ?? "") }, text),
+    ),
   );
   return make("div", { class: "input" }, make("label", { for: select.id }, feature.name), select);
 }
@@ -44,8 +47,22 @@ function drawSelect(feature, f, value, change) {
 function drawNumber(feature, f, value, change) {
   const step = niceStep(feature.high - feature.low);
   const id = `input-${f}`;
-  const box = make("input", { id, type: "number", step: "any", inputmode: "decimal", value, placeholder: "missing" });
-  const slide = make("input", { type: "range", min: feature.low, max: feature.high, step: "any", tabindex: "-1", "aria-hidden": "true" });
+  const box = make("input", {
+    id,
+    type: "number",
+    step: "any",
+    inputmode: "decimal",
+    value,
+    placeholder: "missing",
+  });
+  const slide = make("input", {
+    type: "range",
+    min: feature.low,
+    max: feature.high,
+    step: "any",
+    tabindex: "-1",
+    "aria-hidden": "true",
+  });
   slide.value = value ?? feature.start;
   const blank = make("input", { type: "checkbox", id: `missing-${f}` });
   blank.checked = value === null;
@@ -70,15 +87,20 @@ function drawNumber(feature, f, value, change) {
   });
   slide.classList.toggle("idle", value === null);
   const missing = make("label", { class: "missing", for: blank.id }, blank, "missing");
-  return make("div", { class: "input" }, make("label", { for: id }, feature.name), missing, slide, box);
+  return make(
+    "div",
+    { class: "input" },
+    make("label", { for: id }, feature.name),
+    missing,
+    slide,
+    box,
+  );
 }
 
 /* About a two-hundredth of a range, with one digit. */
 function niceStep(range) {
   return 10 ** Math.floor(Math.log10(range / 100 || 1));
 }
-
-const MEANS = { identity: "mean", log: "mean", logit: "probability", softmax: "probability" };
 
 function meanName(data) {
   if (data.classes.length === 2) return `Probability of ${data.classes[1]}`;
@@ -92,10 +114,18 @@ function showMean(data, x) {
 
 function drawResult(data, state, answer) {
   if (data.outputs > 1) return drawClasses(data, state, answer);
-  const big = make("output", { class: "big", id: "mean", "data-value": answer.mean[0] }, showMean(data, answer.mean[0]));
+  const big = make(
+    "output",
+    { class: "big", id: "mean", "data-value": answer.mean[0] },
+    showMean(data, answer.mean[0]),
+  );
   const box = byId("result");
   const meter = data.link === "logit" ? bar(0, answer.mean[0], 0, 1, "plain") : null;
-  box.replaceChildren(make("div", { class: "quiet" }, meanName(data)), big, ...(meter ? [meter] : []));
+  box.replaceChildren(
+    make("div", { class: "quiet" }, meanName(data)),
+    big,
+    ...(meter ? [meter] : []),
+  );
 }
 
 function drawClasses(data, state, answer) {
@@ -104,7 +134,11 @@ function drawClasses(data, state, answer) {
       "div",
       { class: k === state.output ? "class-line now" : "class-line" },
       make("span", { class: "name" }, name),
-      make("output", { class: "figure", "data-value": answer.mean[k] }, `${show(100 * answer.mean[k], 3)}\u202f%`),
+      make(
+        "output",
+        { class: "figure", "data-value": answer.mean[k] },
+        `${show(100 * answer.mean[k], 3)}\u202f%`,
+      ),
       bar(0, answer.mean[k], 0, 1, "plain"),
     ),
   );
@@ -139,9 +173,18 @@ function drawSum(data, state, answer) {
     ...steps.map((s) => line(ruleText(s.term), s.amount, s.from, s.to, kindOf(s.amount))),
     line(sumName(data, k), answer.eta[k], 0, answer.eta[k], "plain", { class: "total" }),
   ];
-  const tail = data.link === "identity" ? null : make("p", { class: "quiet" }, linkText(data, k, answer));
-  const others = rest ? make("p", { class: "quiet" }, `${count(rest, "rule")} of the model ${rest === 1 ? "does" : "do"} not hold.`) : null;
-  byId("sum").replaceChildren(...[make("ol", { class: "sum" }, ...items), tail, others].filter(Boolean));
+  const tail =
+    data.link === "identity" ? null : make("p", { class: "quiet" }, linkText(data, k, answer));
+  const others = rest
+    ? make(
+        "p",
+        { class: "quiet" },
+        `${count(rest, "rule")} of the model ${rest === 1 ? "does" : "do"} not hold.`,
+      )
+    : null;
+  byId("sum").replaceChildren(
+    ...[make("ol", { class: "sum" }, ...items), tail, others].filter(Boolean),
+  );
 }
 
 function sumName(data, k) {
@@ -150,7 +193,9 @@ function sumName(data, k) {
 }
 
 function linkText(data, k, answer) {
-  if (data.link === "log") return `The prediction is exp(${show(answer.eta[k])}) = ${show(answer.mean[k], 5)}.`;
-  if (data.link === "logit") return `The probability is 1 / (1 + exp(${show(-answer.eta[k])})) = ${showMean(data, answer.mean[k])}.`;
+  if (data.link === "log")
+    return `The prediction is exp(${show(answer.eta[k])}) = ${show(answer.mean[k], 5)}.`;
+  if (data.link === "logit")
+    return `The probability is 1 / (1 + exp(${show(-answer.eta[k])})) = ${showMean(data, answer.mean[k])}.`;
   return `The probability is exp of this sum, divided by the total of all ${data.outputs} classes.`;
 }
