@@ -6,6 +6,7 @@ import pytest
 
 from ruleglm import RuleClassifier, RuleRegressorCV, load_model
 from ruleglm.cli.options import FamilyName
+from ruleglm.export import from_json
 from ruleglm.families import FAMILIES
 from tests.cli_cases import OTHERS, SMALL, features, read, run, run_json, widest
 
@@ -114,6 +115,16 @@ def test_rules_can_be_given_and_forbidden(folder):
     assert not any("code" in text for text in texts)
     words = ("-t", "income", *OTHERS, *SMALL, "--include", "age >> 33")
     assert "age >> 33" in run("fit", folder / "people.csv", *words, code=1).stderr
+
+
+def test_predictions_can_be_monotone(folder):
+    frame = read("new.csv", folder)
+    words = ("-t", "income", *OTHERS, *SMALL, "--decreasing", "age")
+    falling = from_json(run("fit", folder / "people.csv", *words, "--json").stdout)
+    older = frame.assign(age=frame["age"] + 20)
+    assert (falling.predict(features(older)) <= falling.predict(features(frame))).all()
+    both = (*words, "--increasing", "age")
+    assert run("fit", folder / "people.csv", *both, code=2).stdout == ""
 
 
 def test_same_fit_writes_the_same_file(folder, tmp_path):

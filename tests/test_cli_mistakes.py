@@ -33,6 +33,7 @@ def folder(cli_folder):
         (("-t", "income", "--weights", "income"), "Column 'income' has two roles"),
         (("-t", "income", "--exposure", "years"), "`exposure` multiplies the mean"),
         (("-t", "income", "--categorical", "joob"), "'joob'"),
+        (("-t", "income", "--increasing", "joob"), "'joob'"),
     ],
 )
 def test_mistakes_in_columns_are_named(folder, words, said):

@@ -198,6 +198,22 @@ Exclude = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Increasing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with which predictions never fall; may be repeated.",
+        rich_help_panel=MODEL,
+    ),
+]
+Decreasing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with which predictions never rise; may be repeated.",
+        rich_help_panel=MODEL,
+    ),
+]
 Select = Annotated[
     SelectName | None,
     typer.Option(

@@ -34,6 +34,8 @@ class FitOptions:
     categorical: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    increasing: tuple[str, ...] = ()
+    decreasing: tuple[str, ...] = ()
     time_limit: float | None = None
     jobs: int = 1
     seed: int = 0
@@ -42,6 +44,11 @@ class FitOptions:
     def folds(self) -> bool:
         """Whether a model is chosen by cross-validation."""
         return self.cv > 0 and self.lambda_0 is None
+
+    @property
+    def monotone(self) -> dict[str, int]:
+        """Columns on which predictions depend in one direction: 1 for up, -1 for down."""
+        return {**dict.fromkeys(self.increasing, 1), **dict.fromkeys(self.decreasing, -1)}
 
 
 BLANK: tuple[Any, ...] = (None, ())
@@ -86,6 +93,9 @@ def check_options(options: FitOptions) -> None:
         raise typer.BadParameter("--penalty l1 without folds needs a price, --lambda-0 0.02.")
     elif not options.folds and options.select is not None:
         raise typer.BadParameter("--select chooses by held-out rows; leave it out, or --cv 0.")
+    both = set(options.increasing) & set(options.decreasing)
+    if both:
+        raise typer.BadParameter(f"--increasing and --decreasing both name {both.pop()!r}.")
     if options.select == "1se" and options.max_rules is not None:
         raise typer.BadParameter("--select 1se and --max-rules both choose; leave one out.")
 
@@ -171,6 +181,7 @@ def make_estimator(guess: Guess, options: FitOptions, verbose: bool) -> Any:
         "categorical": list(options.categorical) or None,
         "include": list(options.include) or None,
         "exclude": list(options.exclude) or None,
+        "monotone": options.monotone or None,
         "time_limit": options.time_limit,
         "n_jobs": options.jobs,
         "verbose": int(verbose),
