@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from ruleglm import RuleClassifier, RuleClassifierCV
 from tests.data import mixed_frame, target_of
 
-N = 180
+N = 120
 FRAME = mixed_frame(N)
 LABELS = np.array(["high", "low", "middle"])[
     np.digitize(target_of("gaussian", FRAME), [30.0, 34.0])
@@ -19,9 +19,9 @@ LABELS = np.array(["high", "low", "middle"])[
 WEIGHTS = np.random.default_rng(0).integers(0, 3, N).astype(float)
 ROWS = np.repeat(np.arange(N), WEIGHTS.astype(int))
 MODELS = {
-    "l1": RuleClassifier(lambda_0=0.03, bins=8),
+    "l1": RuleClassifier(lambda_0=0.05, bins=8),
     "l0": RuleClassifier(penalty="l0", max_complexity=5, bins=8),
-    "chosen": RuleClassifierCV(max_complexity=4, bins=8, cv=2),
+    "chosen": RuleClassifierCV(max_complexity=3, bins=8, cv=2),
 }
 EACH = pytest.mark.parametrize("name", MODELS)
 
@@ -93,8 +93,8 @@ def test_weights_count_rows(name):
 @EACH
 def test_stability_of_several_classes(name):
     model = clone(MODELS[name]).fit(FRAME, LABELS)
-    one = model.stability(FRAME, LABELS, n_bootstrap=3)
-    two = model.stability(FRAME, LABELS, n_bootstrap=3, n_jobs=2)
+    one = model.stability(FRAME, LABELS, n_bootstrap=2)
+    two = model.stability(FRAME, LABELS, n_bootstrap=2, n_jobs=2)
     pd.testing.assert_frame_equal(one.terms(), two.terms())
     frame = one.interval(FRAME)
     shares = model.predict_proba(FRAME)

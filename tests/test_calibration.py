@@ -141,12 +141,12 @@ def test_odd_numbers_of_bins_are_refused(n_bins):
 
 # ------------------------------------------------------------------- scikit-learn's wrappers
 
-SMALL = {"max_complexity": 5, "bins": 8, "cv": 2}
+SMALL = {"max_complexity": 3, "bins": 8, "cv": 2}
 EACH = pytest.mark.parametrize(
     "model",
     [
         RuleClassifier(lambda_0=0.02),
-        RuleClassifier(penalty="l0", max_complexity=5),
+        RuleClassifier(penalty="l0", max_complexity=4, bins=8),
         RuleClassifierCV(**SMALL),
     ],
     ids=["l1", "l0", "chosen"],
@@ -154,10 +154,9 @@ EACH = pytest.mark.parametrize(
 
 
 @EACH
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_calibrated_classifiers(model, method):
+def test_calibrated_classifiers(model):
     fit, rest = FRAME[:200], FRAME[200:]
-    wrapped = CalibratedClassifierCV(model, method=method, cv=2).fit(fit, LABELS[:200])
+    wrapped = CalibratedClassifierCV(model, method="isotonic", cv=2).fit(fit, LABELS[:200])
     shares = wrapped.predict_proba(rest)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     assert wrapped.score(rest, LABELS[200:]) > 0.6

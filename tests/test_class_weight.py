@@ -136,6 +136,7 @@ def test_scorers_see_sample_weights_only():
         return get_scorer("neg_log_loss")(fitted, X, y)
 
     model = clone(CHOSEN["l1"]).set_params(class_weight="balanced", scoring=remember)
+    model.set_params(n_lambdas=3, cv=FOLDS[:1], max_degree=1)
     model.fit(FRAME, LABELS)
     named = clone(model).set_params(scoring="neg_log_loss").fit(FRAME, LABELS)
     np.testing.assert_allclose(named.path_.scores, model.path_.scores, rtol=1e-12)

@@ -75,17 +75,17 @@ def test_the_same_rows_give_the_same_model(name, monkeypatch):
     assert (terms["same_sign"] == 1).all()
 
 
-@pytest.mark.parametrize("name", ["l1", "l0", "classes", "chosen l0"])
+@pytest.mark.parametrize("name", ["l1", "l0", "classes"])
 def test_threads_do_not_matter_and_seeds_do(name):
     model, y = fit(name)
-    one, two = (model.stability(FRAME, y, n_bootstrap=4, n_jobs=jobs) for jobs in (None, 2))
+    one, two = (model.stability(FRAME, y, n_bootstrap=3, n_jobs=jobs) for jobs in (None, 2))
     pd.testing.assert_frame_equal(one.terms(), two.terms())
     pd.testing.assert_frame_equal(one.features(), two.features())
     pd.testing.assert_frame_equal(one.pairs(), two.pairs())
     pd.testing.assert_frame_equal(one.interval(FRAME), two.interval(FRAME))
-    other = model.stability(FRAME, y, n_bootstrap=4, random_state=1)
+    other = model.stability(FRAME, y, n_bootstrap=3, random_state=1)
     assert not other.interval(FRAME).equals(one.interval(FRAME))
-    assert len({str(each.ensemble) for each in one.resamples}) == 4
+    assert len({str(each.ensemble) for each in one.resamples}) == 3
 
 
 @pytest.mark.parametrize("name", ["l1", "l0", "classes"])
@@ -159,13 +159,13 @@ def test_coefficients_vary_as_theory_says():
     frame = pd.DataFrame({"a": rng.integers(0, 2, n), "b": rng.integers(0, 2, n)})
     y = 2.0 * frame["a"] - 1.0 * frame["b"] + rng.normal(size=n)
     model = RuleRegressor(lambda_0=0.02, max_degree=1).fit(frame, y)
-    found = model.stability(frame, y, n_bootstrap=80)
+    found = model.stability(frame, y, n_bootstrap=60)
     errors = sm.OLS(y, sm.add_constant(frame)).fit().bse[["a", "b"]]
     terms = found.terms(level=0.8)
     assert {rule.split()[0] for rule in terms["rule"]} == {"a", "b"}
     for line in terms.itertuples():
         half = 1.2816 * errors[line.rule.split()[0]]
-        assert line.high - line.low == pytest.approx(2 * half, rel=0.3)
+        assert line.high - line.low == pytest.approx(2 * half, rel=0.35)
         assert line.low < line.coefficient < line.high
     wider = found.terms(level=0.95)
     assert ((wider["high"] - wider["low"]) > (terms["high"] - terms["low"])).all()
@@ -231,7 +231,7 @@ def test_groups_widen_intervals():
     y = frame["a"] + np.repeat(rng.normal(size=20), 15) + 0.1 * rng.normal(size=300)
     model = RuleRegressor(lambda_0=0.01).fit(frame, y)
     apart, together = (
-        model.stability(frame, y, groups=groups, n_bootstrap=30).terms() for groups in (None, group)
+        model.stability(frame, y, groups=groups, n_bootstrap=15).terms() for groups in (None, group)
     )
     widths = [(terms["high"] - terms["low"]).iloc[0] for terms in (apart, together)]
     assert widths[1] > 2 * widths[0]
