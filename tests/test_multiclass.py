@@ -171,6 +171,16 @@ def test_refit_is_the_ridge_optimum(small, monkeypatch):
     assert classes.loss() == pytest.approx(expected, rel=1e-6)
 
 
+def test_refit_of_intercepts_stays_at_the_shares():
+    _, y = random_rows(5)
+    _, _, classes = build_classes(random_rows(5)[0], y)
+    coef = classes.null_intercepts()[None]
+    classes.set_coefficients(list(coef.T.copy()))
+    found = refit_classes(classes, coef, np.ones((1, 3), bool), 0.0, 1e-15)
+    np.testing.assert_allclose(softmax(found[0]), np.bincount(y) / len(y), atol=1e-9)
+    np.testing.assert_allclose(found, coef, atol=1e-6)
+
+
 def test_bound_is_valid_when_stopped_early():
     X, y = random_rows(9, n=200, n_classes=4)
     bounds, best = [], np.inf

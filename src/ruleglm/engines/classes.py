@@ -13,6 +13,13 @@ from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.engines.local import LocalEngine
 from ruleglm.multinomial import Multinomial, log_rest, log_total
 
+SURE = 1e-6
+"""Probability of all other classes together below which their sum is not had by difference."""
+
+MAX_ABOVE = 50.0
+"""Linear predictor above the largest one at which powers were last computed, at which they are
+computed anew."""
+
 
 class ClassEngines:
     """The engines of the classes, and the linear predictors that they share.
@@ -32,7 +39,9 @@ class ClassEngines:
         self._weights = weights
         self._rest = np.zeros(len(labels))
         self._refreshed_at = np.inf
-        self.eta = np.zeros((len(labels), len(self.engines)))
+        self.eta = np.zeros((len(labels), len(self.engines)), order="F")
+        self._powers: FloatArray | None = None
+        self._top = np.zeros(len(labels))
 
     def __len__(self) -> int:
         return len(self.engines)
@@ -44,21 +53,41 @@ class ClassEngines:
 
     def turn_to(self, k: int) -> LocalEngine:
         """Return the engine of a class, told where the other classes stand."""
-        self._rest = log_rest(self.eta, k)
+        self._rest = self._log_rest(k)
         engine = self.engines[k]
         engine.stand_at(self.eta[:, k] - self._rest, -self._rest)
         return engine
 
+    def _log_rest(self, k: int) -> FloatArray:
+        """Return the log-sum-exp of the other classes, from powers that are kept.
+
+        Rows that are almost surely of this class are computed anew.
+        """
+        if self._powers is None:
+            self._top = self.eta.max(axis=1)
+            self._powers = np.exp(self.eta - self._top[:, None])
+        total = self._powers.sum(axis=1)
+        rest = total - self._powers[:, k]
+        lost = rest <= SURE * total
+        out = np.log(np.where(lost, 1.0, rest)) + self._top
+        if lost.any():
+            out[lost] = log_rest(self.eta[lost], k)
+        return out
+
     def store(self, k: int) -> None:
         """Take over where the engine of the class turned to stands."""
         self.eta[:, k] = self.engines[k].linear_predictor + self._rest
+        above = self.eta[:, k] - self._top
+        if self._powers is None or above.max() > MAX_ABOVE:
+            self._powers = None
+        else:
+            self._powers[:, k] = np.exp(above)
 
     def set_coefficients(self, coefs: Sequence[FloatArray]) -> float:
         """Make ``coefs``, one vector a class, the model; return the mean loss."""
         for k, (engine, coef) in enumerate(zip(self.engines, coefs, strict=True)):
-            engine.stand_at(np.zeros(engine.n_rows), np.zeros(engine.n_rows))
-            engine.set_coefficients(coef)
-            self.eta[:, k] = engine.linear_predictor
+            self.eta[:, k] = engine.combine(coef)
+        self._powers = None
         return self.loss()
 
     def null_intercepts(self) -> FloatArray:
@@ -93,6 +122,14 @@ class ClassEngines:
         weights = 1.0 / len(values) if self._weights is None else self._weights[:, None]
         return np.asarray(weights * values)
 
+    def dispersion(self) -> float:
+        """Return the mean over classes of their engines' dispersion."""
+        share = self.family.mean(self.eta)
+        curves = self._weigh(share * (1.0 - share)).sum(axis=0)
+        share[np.arange(len(share)), self._labels] -= 1.0
+        squares = self._weigh(share**2).sum(axis=0)
+        return float(np.mean(squares / np.maximum(curves, 1e-300)))
+
     def balance(self) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of the mean loss by the intercepts, first and second."""
         share = self.family.mean(self.eta)
@@ -103,6 +140,7 @@ class ClassEngines:
     def move(self, change: FloatArray) -> None:
         """Add to the linear predictors, of all rows or of each."""
         self.eta += change
+        self._powers = None
 
     def refresh(self, share: float) -> None:
         """Move the second derivatives of every class here, if the loss has fallen to ``share``.

@@ -21,7 +21,7 @@ from ruleglm.solvers.pursuit import ACCURACY, FULL, N_CANDIDATES, Walk
 from ruleglm.solvers.stepwise import Stepwise
 
 N_ASKED = 4
-"""Classes whose candidates are searched in a round that does not ask all of them."""
+"""Classes whose candidates are searched in a round, twice as many when pairs are chosen anew."""
 
 N_EACH = 6
 """The fewest candidates that a class may propose."""
@@ -88,13 +88,12 @@ class ClassWalk(Walk):
 
     def noise(self) -> float:
         """Return the gain that a coefficient without effect is expected to have."""
-        every = [self.classes.turn_to(k).dispersion() for k in range(len(self.classes))]
-        return float(np.mean(every)) / self.mass
+        return self.classes.dispersion() / self.mass
 
     def search(self, limits: Limits) -> list[Candidate]:
-        """Return the best rules of the classes that promised most, now and then of all classes."""
+        """Return the best rules of the classes that promised most, twice as many now and then."""
         full = self.due("search", FULL)
-        n_asked = len(self.classes) if full else N_ASKED
+        n_asked = 2 * N_ASKED if full else N_ASKED
         asked = np.argsort(-self._hopes, kind="stable")[:n_asked].tolist()
         n_each = max(N_EACH, N_CANDIDATES // len(asked))
         noise = self.noise()
