@@ -112,6 +112,7 @@ def test_scores_of_numbers_are_scikit_learns(folder):
     assert scores["mae"] == pytest.approx(mean_absolute_error(frame["amount"], mean, **given))
     assert scores["deviance"] == pytest.approx(scores["rmse"] ** 2)
     assert scores["deviance_explained"] == pytest.approx(scores["r2"])
+    assert "deviance" not in run("evaluate", folder / "amount.json", folder / "new.csv").stdout
 
 
 def test_scores_of_counts_are_scikit_learns(folder):

@@ -273,7 +273,7 @@ def test_numbers_share_their_decimals():
         "+0.000",
         "+0.00012",
     ]
-    assert align_numbers(pd.Series([12345.6, 20.0]).to_numpy()) == ["12346", "20"]
+    assert align_numbers(pd.Series([12345.6, 20.0]).to_numpy()) == ["12,346", "20"]
 
 
 def test_tables_are_aligned():

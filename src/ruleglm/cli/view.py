@@ -156,7 +156,7 @@ def align_numbers(numbers: FloatArray, sign: str = "") -> list[str]:
     decimals = 3 if largest == 0 else int(np.clip(3 - np.floor(np.log10(largest)), 0, 3))
     least = 5 * 10.0**-decimals
     return [
-        f"{number:{sign}.{decimals}f}"
+        f"{number:{sign},.{decimals}f}"
         if number == 0 or abs(number) >= least
         else f"{number:{sign}.3g}"
         for number in numbers
@@ -174,8 +174,8 @@ def signed(number: float) -> str:
 
 
 def number_text(number: float) -> str:
-    """Write one number, with commas between thousands."""
-    return f"{number:,.0f}" if abs(number) >= 1e4 else align_numbers(np.array([number]))[0]
+    """Write one number, without a plus."""
+    return align_numbers(np.array([number]))[0]
 
 
 # ------------------------------------------------------------------------------------------ model
@@ -199,7 +199,7 @@ def formula(ensemble: "RuleEnsemble", target: str, exposure: str | None = None) 
     }[family.link]
     per = f" per unit of {exposure}" if exposure else ""
     verb = "are" if family.link == "logit" else "is"
-    return f"{what}{per} {verb} {signed(ensemble.intercept)} {rest}."
+    return f"{what}{per} {verb} {number_text(ensemble.intercept)} {rest}."
 
 
 def size_text(ensemble: "RuleEnsemble") -> str:
@@ -249,19 +249,25 @@ def chosen_text(model: SavedModel) -> str:
 # --------------------------------------------------------------------------------- scores and path
 
 
+def shown_scores(scores: Mapping[str, float]) -> dict[str, str]:
+    """Return the scores that a person is shown, by their names: of squared errors only once."""
+    rmse, deviance = scores.get("rmse"), scores.get("deviance")
+    same = rmse is not None and deviance is not None and np.isclose(rmse**2, deviance, rtol=1e-9)
+    return {
+        LABELS[name]: format_score(name, value)
+        for name, value in scores.items()
+        if name in LABELS and not (same and name.startswith("deviance"))
+    }
+
+
 def score_text(scores: Mapping[str, float]) -> str:
     """Write scores as one sentence part."""
-    return ", ".join(
-        f"{LABELS[name]} {format_score(name, value)}"
-        for name, value in scores.items()
-        if name in LABELS
-    )
+    return ", ".join(f"{label} {value}" for label, value in shown_scores(scores).items())
 
 
 def scores_table(scores: Mapping[str, float]) -> Text:
     """Lay out scores, one a line."""
-    rows = [(LABELS[name], format_score(name, value)) for name, value in scores.items()]
-    return lay_out(["", ""], rows, left={0})
+    return lay_out(["", ""], list(shown_scores(scores).items()), left={0})
 
 
 def format_score(name: str, value: float | None) -> str:
