@@ -34,7 +34,7 @@ def sets_of(ensemble):
 
 SEARCHES = [
     {"max_degree": 2},
-    {"max_degree": 3, "pricing": "histogram", "lambda_0": 0.01, "tol": 1e-2},
+    {"max_degree": 3, "pricing": "histogram", "lambda_0": 0.02, "tol": 1e-2},
     {"max_degree": 4, "lambda_0": 0.05, "tol": 1e-2},
     {"max_degree": 4, "pricing": "beam"},
     {"penalty": "l0"},

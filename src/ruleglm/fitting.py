@@ -20,6 +20,7 @@ from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size
 from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
+from ruleglm.solvers.signed import check_signs
 from ruleglm.training import FitSettings, TrainingRows
 
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -326,6 +327,7 @@ def relax(
     held.set_coefficients(shrunk)
     fitted = refit(held, shrunk).coef if len(kept) and min(blends) < 1.0 else shrunk
     coefs = np.array([(1.0 - blend) * fitted + blend * shrunk for blend in blends])
+    check_signs(coefs, held.column_signs())
     return PathModel(
         penalty.lambda_0,
         penalty.lambda_1,
@@ -411,6 +413,7 @@ def shrink(
         coef = refit(held, coef, ridge / rows.size, SHRINK_TOL).coef
         coefs.append(coef)
         losses.append(float(held.losses((0.0,))[0]))
+    check_signs(np.array(coefs), held.column_signs())
     return PathModel(
         model.price,
         np.nan,

@@ -58,3 +58,9 @@ def settle(
         x[inside] = here + step * (target - here)
         held = inside[wrong & (steps <= step)]
         x[held], free[held] = 0.0, False
+
+
+def check_signs(coefs: FloatArray, signs: IntArray) -> None:
+    """Refuse vectors of coefficients of which one has the wrong sign: a guard against mistakes."""
+    if np.any(signs * coefs < 0.0):
+        raise RuntimeError("A coefficient broke a monotone constraint; please report this")
