@@ -365,6 +365,36 @@ def test_what_is_excluded_is_not_learned(parameters):
 
 
 @pytest.mark.parametrize("family", ["gaussian", "binomial", "poisson"])
+def test_without_the_excluded_rules_of_degree_two_the_optimum_is_certified(family):
+    frame, eta = small_frame(3)
+    y = target_from(family, eta, 3)
+    parameters = {"lambda_0": 0.02, "bins": 10, "tol": 1e-6, "max_degree": 2}
+    first = model_for(family, **parameters).fit(frame, y)
+    bans = [rule for rule in first.ensemble_.rules if rule.degree == 2][:2]
+    model = model_for(family, exclude=bans, **parameters).fit(frame, y)
+    table = read_table(frame)
+    binning = build_binning(table, bins=10)
+    codes = binning.encode(table)
+    masks = [list(one.vocabulary.masks) for one in binning.features]
+    columns, degrees, n_banned = [], [], 0
+    for rule, degree in all_rules(codes, masks, 2, per_feature=2):
+        said, column = binning.to_rule(rule), rule_column(codes, rule)
+        if any(implies(said, ban, frame) or same_split(said, ban, frame) for ban in bans):
+            n_banned += 1
+        else:
+            columns.append(column)
+            degrees.append(degree)
+    assert n_banned >= 2
+    prices = 0.02 * (1 + 0.2 * np.array(degrees))
+    best = solve_l1_glm(np.column_stack(columns), y, get_family(family), prices)[0]
+    assert model.objective_ == pytest.approx(best, abs=1e-6)
+    assert model.lower_bound_ <= best + 1e-8
+    assert model.objective_ > first.objective_
+    assert model.certified_
+    assert "the excluded ones aside" in model.certificate_
+
+
+@pytest.mark.parametrize("family", ["gaussian", "binomial", "poisson"])
 def test_without_the_excluded_rules_the_optimum_is_found(family):
     frame, eta = small_frame(3)
     y = target_from(family, eta, 3)
@@ -419,9 +449,10 @@ def test_an_excluded_column_is_read_only_by_what_is_included(penalty):
         assert alone.certified_
 
 
-def test_the_certificate_counts_excluded_rules_too():
-    first = RuleClassifier(lambda_0=0.03).fit(FRAME, CLASSES)
-    model = RuleClassifier(lambda_0=0.03, exclude=[first.ensemble_.rules[0]]).fit(FRAME, CLASSES)
+def test_the_certificate_of_longer_rules_may_count_excluded_ones_too():
+    parameters = {"lambda_0": 0.03, "max_degree": 3, "bins": 8}
+    first = RuleClassifier(**parameters).fit(FRAME, CLASSES)
+    model = RuleClassifier(exclude=[first.ensemble_.rules[0]], **parameters).fit(FRAME, CLASSES)
     assert model.lower_bound_ <= first.objective_ <= model.objective_
     assert "the excluded ones too" in model.certificate_
 

@@ -15,7 +15,7 @@ from ruleglm.dtypes import FloatArray, IntArray
 from ruleglm.engines import LocalEngine
 from ruleglm.ensemble import DEGREE_WEIGHT, RuleEnsemble
 from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
-from ruleglm.pricing.bans import Bans, ExcludingPricer
+from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size
@@ -157,10 +157,10 @@ def walk_penalties(
     engine, refitter = rows.build_engine(settings.n_threads), Refitter(rows, settings.n_threads)
     free = rows.wishes.enter(engine)
     table = rows.condition_table()
-    pricer = build_pricer(settings.pricing, table, settings.max_degree, settings.pricing_options)
     bans = Bans(table, rows.wishes.banned)
-    if bans:
-        pricer = ExcludingPricer(pricer, bans, settings.max_degree)
+    pricer = build_pricer(
+        settings.pricing, table, settings.max_degree, settings.pricing_options, bans
+    )
     largest = np.inf
     if isinstance(penalties, int):
         largest = np.inf if settings.max_complexity is None else settings.max_complexity

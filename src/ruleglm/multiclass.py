@@ -34,7 +34,7 @@ from ruleglm.fitting import (
     resume,
 )
 from ruleglm.pricing import Limits, Penalty, Pricer, build_pricer
-from ruleglm.pricing.bans import Bans, ExcludingPricer
+from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution
 from ruleglm.solvers.class_pursuit import ClassWalk
@@ -161,11 +161,10 @@ def build_class_pricers(rows: TrainingRows, settings: FitSettings) -> list[Price
     """Return a pricer for each class; they remember where their last search ended."""
     table, options = rows.condition_table(), settings.pricing_options
     bans = Bans(table, rows.wishes.banned)
-    pricers: list[Pricer] = []
-    for _ in range(*rows.units.family.output_shape):
-        pricer = build_pricer(settings.pricing, table, settings.max_degree, options)
-        pricers.append(ExcludingPricer(pricer, bans, settings.max_degree) if bans else pricer)
-    return pricers
+    return [
+        build_pricer(settings.pricing, table, settings.max_degree, options, bans)
+        for _ in range(*rows.units.family.output_shape)
+    ]
 
 
 def find_first_lambda(

@@ -80,6 +80,11 @@ class Bans:
                     return True
         return False
 
+    def forbid_split(self, feature: int, mask: int) -> bool:
+        """Tell whether both a condition and its opposite are banned."""
+        rest = self._observed[feature] & ~mask
+        return self.forbid(((feature, mask),)) and self.forbid(((feature, rest),))
+
     def replace(
         self, engine: Engine, rule: BinRule, vectors: Sequence[RowVector], max_degree: int | None
     ) -> Alternatives | None:
@@ -109,6 +114,21 @@ class Bans:
         sums = [contract(histograms.cube(0, v), masks)[allowed] for v in range(len(vectors))]
         sums[0][(high + low)[allowed] * sums[0] < 0.0] = 0.0
         return Alternatives(features, masks, places, totals[allowed], np.array(sums))
+
+    def best_allowed(
+        self, engine: Engine, features: Sequence[int], degree: int, sign: int
+    ) -> float:
+        """Return the largest sum (or, for sign 1, minus the smallest) of the rules not banned.
+
+        Of those on all of the features, with a condition of degree 1 on each of several. Infinity
+        if that is too much to search.
+        """
+        rule = tuple((feature, -1) for feature in features)
+        others = self.replace(engine, rule, ("gradient",), None)
+        if others is None:
+            return np.inf
+        sums = others.sums[0][others.degrees == degree]
+        return float((sums if sign == 0 else -sums).max(initial=0.0))
 
     def _allowed(self, features: list[int], masks: list[list[int]]) -> BoolArray:
         """Tell which combinations of conditions are not banned."""
@@ -170,7 +190,7 @@ class Watched(Container[BinRule]):
 class ExcludingPricer:
     """Passes over the banned rules that another pricer finds.
 
-    The bound is over all rules, the banned ones included, and so holds for those allowed too.
+    The bound may be one over all rules, the banned ones included: it holds for those allowed too.
 
     Parameters
     ----------
@@ -186,7 +206,8 @@ class ExcludingPricer:
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
-        return f"{self._pricer.describe()}, the excluded ones too"
+        aside = getattr(self._pricer, "knows_bans", False)
+        return f"{self._pricer.describe()}, the excluded ones {'aside' if aside else 'too'}"
 
     def price(
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from ruleglm.pricing.bans import Bans, ExcludingPricer
 from ruleglm.pricing.beam import BeamOptions, BeamPricer
 from ruleglm.pricing.histogram import HistogramPricer
 from ruleglm.pricing.mip import MipOptions, MipPricer
@@ -21,6 +22,7 @@ def build_pricer(
     table: ConditionTable,
     max_degree: int | None,
     options: Mapping[str, Any] | None = None,
+    bans: Bans | None = None,
 ) -> Pricer:
     """Return the pricer of a name.
 
@@ -32,8 +34,19 @@ def build_pricer(
     table : ConditionTable
     max_degree : int or None
     options : mapping, fields of BeamOptions or MipOptions
+    bans : Bans, rules that must not be returned
     """
-    given = dict(options or {})
+    pricer = _build_plain(name, table, max_degree, dict(options or {}), bans)
+    return ExcludingPricer(pricer, bans, max_degree) if bans else pricer
+
+
+def _build_plain(
+    name: str,
+    table: ConditionTable,
+    max_degree: int | None,
+    given: dict[str, Any],
+    bans: Bans | None,
+) -> Pricer:
     kinds: dict[str, type[BeamOptions] | type[MipOptions]] = {
         "beam": BeamOptions,
         "mip": MipOptions,
@@ -52,4 +65,4 @@ def build_pricer(
                 "`forbidden_interactions`; use pricing='auto'"
             )
         return MipPricer(table, max_degree, MipOptions(**given))
-    return HistogramPricer(table, max_degree, staged=name == "auto", n_rules=N_RULES)
+    return HistogramPricer(table, max_degree, staged=name == "auto", n_rules=N_RULES, bans=bans)

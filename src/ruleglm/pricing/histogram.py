@@ -6,7 +6,7 @@ starts where these end.
 """
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import islice
 
 import numpy as np
@@ -16,6 +16,7 @@ from ruleglm.binning import BinRule
 from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.parallel import cut
+from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.deep import search_deep
 from ruleglm.pricing.found import DIGITS, Found
 from ruleglm.pricing.problem import Limits, Penalty, PricingResult, describe_class
@@ -50,16 +51,30 @@ class HistogramPricer:
     staged : bool, whether to stop at the order of histograms that still finds rules about as good
         as the last full search did
     n_rules : int, the most rules to return, at most one of each sign and set of features
+    bans : Bans, optional, rules that do not count in the bound, if they are of degree 1 or 2, or of
+        degree 3 on three features
     """
 
     def __init__(
-        self, table: ConditionTable, max_degree: int | None, *, staged: bool, n_rules: int
+        self,
+        table: ConditionTable,
+        max_degree: int | None,
+        *,
+        staged: bool,
+        n_rules: int,
+        bans: Bans | None = None,
     ) -> None:
         self._table = table
+        self._bans = bans
         self._max_degree = max_degree
         self._staged = staged
         self._n_rules = n_rules
         self._last_ratio = np.inf
+
+    @property
+    def knows_bans(self) -> bool:
+        """Whether no banned rule counts in the bound."""
+        return self._max_degree is not None and self._max_degree <= 2
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
@@ -123,7 +138,7 @@ class HistogramPricer:
             self._offer_first_degree(found, feature, allowed[table.mine(feature)])
             sums = histograms.cube(position)
             if self._reaches(2) and table.way[feature] == 0:
-                self._offer_second_degree(found, feature, sums)
+                self._offer_second_degree(engine, found, feature, sums)
             if self._reaches(3) and table.top[feature] < 0:
                 self._offer_three_levels(found, feature, sums)
         return masses
@@ -133,19 +148,29 @@ class HistogramPricer:
         kept = self._table.features[feature].first_degree
         masks = self._table.masks[self._table.mine(feature)]
         values = values[kept]
+        if self._bans:
+            banned = [self._bans.forbid_split(feature, masks[k]) for k in kept]
+            values[banned] = 0.0
         found.see(1, float(values.max()))
         for k in peaks(values / found.penalty.of(1)):
             found.offer(((feature, masks[kept[k]]),), 1, float(values[k]))
 
-    def _offer_second_degree(self, found: Found, feature: int, sums: FloatArray) -> None:
+    def _offer_second_degree(
+        self, engine: Engine, found: Found, feature: int, sums: FloatArray
+    ) -> None:
         top = int(self._table.top[feature])
         best, where = np.array([-np.inf, np.inf]), np.zeros((2, 2), np.int64)
         vector = np.cumsum(sums) if top >= 0 else sums
         kernels.scan_second_degree(np.ascontiguousarray(vector), len(sums), top, best, where)
-        for value, (a, b) in zip(best.tolist(), where.tolist(), strict=True):
-            if np.isfinite(value):
-                mask = self._table.second_degree_mask(feature, a, b)
-                self._offer(found, [(feature, mask)], 2, abs(value))
+        values = np.where(np.isfinite(best), np.abs(best), 0.0)[None]
+
+        def conditions(t: int, sign: int) -> list[tuple[int, int]]:  # noqa: ARG001
+            a, b = where[sign].tolist()
+            return [(feature, self._table.second_degree_mask(feature, a, b))]
+
+        self._leave_out_banned(engine, found, np.array([[feature]]), 2, values, conditions)
+        for sign in np.flatnonzero(np.isfinite(best)).tolist():
+            self._offer(found, conditions(0, sign), 2, float(values[0, sign]))
 
     def _offer_three_levels(self, found: Found, feature: int, sums: FloatArray) -> None:
         n_levels = -1 - int(self._table.top[feature])
@@ -157,6 +182,27 @@ class HistogramPricer:
             mask = present & ~sum(1 << b for b in left_out)
             value = abs(float(sums[:-1].sum() - sums[left_out].sum()))
             self._offer(found, [(feature, mask)], 3, value)
+
+    def _leave_out_banned(
+        self,
+        engine: Engine,
+        found: Found,
+        tuples: IntArray,
+        degree: int,
+        values: FloatArray,
+        conditions: Callable[[int, int], list[tuple[int, int]]],
+    ) -> None:
+        """Replace the values of banned rules by those of the best allowed on their features.
+
+        ``values`` has one row a tuple and one column a sign; ``conditions`` gives the rule of each.
+        """
+        if not self._bans:
+            return
+        for t, sign in np.argwhere(values > found.threshold(degree)).tolist():
+            made = self._table.make_rule(conditions(t, sign))
+            if made is not None and self._bans.forbid(made[0]):
+                most = self._bans.best_allowed(engine, tuples[t].tolist(), degree, sign)
+                values[t, sign] = min(values[t, sign], most)
 
     def _offer(
         self, found: Found, conditions: list[tuple[int, int]], degree: int, value: float
@@ -218,16 +264,21 @@ class HistogramPricer:
             8 * histograms.values.shape[1],
         )
         values = np.maximum(best * SIGNS, 0.0)
+
+        def conditions(t: int, sign: int, kind: int = 0) -> list[tuple[int, int]]:
+            f, g = histograms.tuples[t].tolist()
+            if kind == 2:
+                f, g = g, f
+            c, a, b = where[t, kind, sign].tolist()
+            other = table.coded_mask(g, a) if kind == 0 else table.second_degree_mask(g, a, b)
+            return [(f, table.masks[c]), (g, other)]
+
+        self._leave_out_banned(engine, found, histograms.tuples, 2, values[:, 0], conditions)
         for kind, degree in enumerate((2, 3, 3) if deep else (2,)):
             found.see(degree, float(values[:, kind].max(initial=0.0)))
             for t, sign in self._worth(found, degree, values[:, kind]):
-                f, g = histograms.tuples[t].tolist()
-                if kind == 2:
-                    f, g = g, f
-                c, a, b = where[t, kind, sign].tolist()
-                other = table.coded_mask(g, a) if kind == 0 else table.second_degree_mask(g, a, b)
-                conditions = [(f, table.masks[c]), (g, other)]
-                self._offer(found, conditions, degree, float(values[t, kind, sign]))
+                value = float(values[t, kind, sign])
+                self._offer(found, conditions(t, sign, kind), degree, value)
 
     def _score_triples(self, engine: Engine, found: Found, histograms: JointHistograms) -> None:
         table, n_tuples = self._table, len(histograms.tuples)
@@ -251,13 +302,17 @@ class HistogramPricer:
             20 * histograms.values.shape[1],
         )
         values = np.maximum(best * SIGNS, 0.0)
-        found.see(3, float(values.max()))
-        for t, sign in self._worth(found, 3, values):
+
+        def conditions(t: int, sign: int) -> list[tuple[int, int]]:
             f, g, h = histograms.tuples[t].tolist()
             c, row, column = where[t, sign].tolist()
             masks = table.masks[c], table.coded_mask(g, row), table.coded_mask(h, column)
-            conditions = list(zip((f, g, h), masks, strict=True))
-            self._offer(found, conditions, 3, float(values[t, sign]))
+            return list(zip((f, g, h), masks, strict=True))
+
+        self._leave_out_banned(engine, found, histograms.tuples, 3, values, conditions)
+        found.see(3, float(values.max()))
+        for t, sign in self._worth(found, 3, values):
+            self._offer(found, conditions(t, sign), 3, float(values[t, sign]))
 
     def _worth(self, found: Found, degree: int, values: FloatArray) -> list[tuple[int, int]]:
         """Return (tuple, sign) of rules that improve the model, one a tuple, best first."""
