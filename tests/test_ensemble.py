@@ -266,6 +266,8 @@ def test_every_class_has_its_own_sum():
         names=("a", "b"),
         classes=("red", "green", "blue"),
     )
+    assert model != build()
+    assert build() != model
     parts = model.contributions(X)
     assert parts.shape == (50, 4, 3)
     eta = model.decision_function(X)

@@ -360,7 +360,9 @@ class RuleEnsemble:
             return NotImplemented
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
         return all(
-            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+            np.array_equal(mine, theirs)
+            if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray)
+            else mine == theirs
             for mine, theirs in pairs
         )
 

@@ -46,7 +46,7 @@ def to_sql(
         linear predictor is cut at -700 and 700.
     """
     try:
-        from ruleglm.export.sql_query import Query
+        from ruleglm.export.sql_query import Query, has_line_breaks
     except ImportError as error:
         raise ImportError('to_sql needs sqlglot: pip install "ruleglm[sql]".') from error
     if dialect not in DIALECTS:
@@ -55,8 +55,6 @@ def to_sql(
         raise TypeError(f"`keys` must be a list of columns; write [{keys!r}].")
     parts = (table,) if isinstance(table, str) else tuple(table)
     query = Query(get_ensemble(model), parts, dialect, tuple(keys), offset).build()
-    text: str = query.sql(dialect)
-    if "\n" in text:  # in a name or a level, which some versions of sqlglot would move in
-        return text
-    pretty: str = query.sql(dialect, pretty=True)
-    return pretty
+    # some versions of sqlglot would move a line break in a name or a level
+    text: str = query.sql(dialect, pretty=not has_line_breaks(query), copy=False)
+    return text

@@ -88,9 +88,10 @@ class Query:
         for name, layer in layers.items():
             kept = self.dialect in MERGES_LAYERS and name != "inputs"
             alias = _identifier(self._layer_name(name))
-            query = query.with_(alias, as_=layer.from_(source), materialized=kept or None)
+            layer = layer.from_(source, copy=False)
+            query = query.with_(alias, as_=layer, materialized=kept or None, copy=False)
             source = exp.Table(this=alias)
-        return query.from_(source)
+        return query.from_(source, copy=False)
 
     def _layer_name(self, name: str) -> str:
         """Return a name for a layer that is not the table's."""
@@ -125,7 +126,7 @@ class Query:
                 zip(intercepts, self._numbered("eta"), strict=True)
             )
         ]
-        return exp.select(*self._key_columns(), *sums)
+        return exp.select(*self._key_columns(), *sums, copy=False)
 
     def _select_largest(self) -> Expression:
         """Add the largest linear predictor, which a softmax subtracts."""
@@ -204,7 +205,7 @@ class Query:
             self._test(condition.feature, simplify(condition, self.types[condition.feature]))
             for condition in rule.conditions
         ]
-        return _choose(exp.and_(*tests), coefficient, _number(0))
+        return _choose(exp.and_(*tests, copy=False), coefficient, _number(0))
 
     def _test(self, name: str, test: Test) -> Expression:
         column = _column(name)
@@ -218,7 +219,7 @@ class Query:
                     bounds.append(column > _number(test.low))
                 if test.high < math.inf:
                     bounds.append(column <= _number(test.high))
-                return exp.and_(*bounds)
+                return exp.and_(*bounds, copy=False)
             case Among(levels=()):
                 return exp.not_(column.is_(exp.null())) if test.negated else exp.false()
             case Among(levels=(level,)):
@@ -253,6 +254,11 @@ class Query:
 
 
 # ----------------------------------------------------------------------------------- small pieces
+
+
+def has_line_breaks(query: Expression) -> bool:
+    """Whether a name or a level of a query goes over several lines."""
+    return any("\n" in node.name for node in query.find_all(exp.Identifier, exp.Literal))
 
 
 def _of_class(coefficients: FloatArray, k: int) -> list[float]:
@@ -302,7 +308,7 @@ def _number(value: float, *, exact: bool = False) -> Expression:
 
 
 def _choose(condition: Expression, yes: Expression, no: Expression) -> Expression:
-    return exp.Case().when(condition, yes).else_(no)
+    return exp.Case(ifs=[exp.If(this=condition, true=yes)], default=no)
 
 
 def _cut(eta: Expression) -> Expression:
