@@ -18,19 +18,16 @@ from ruleglm.dtypes import (
     CodeArray,
     FloatArray,
     IntArray,
-    WordArray,
 )
 from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
 from ruleglm.engines.coverage import Coverages
+from ruleglm.engines.gram import MAX_PARTS, RowSums, extend_gram
 from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
 
 BLOCK = 8192
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
-
-MAX_PARTS = 16
-"""The most parts that a sum over rows is cut into for threads."""
 
 
 class LocalEngine:
@@ -80,6 +77,7 @@ class LocalEngine:
         self._weights = weights
         self._offset = offset
         self.workers = Workers(n_threads)
+        self._sums = RowSums(self.n_rows, self.workers)
         self._columns = np.empty((0, self._n_words), WORD_DTYPE)
         self._gram: FloatArray | None = None
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
@@ -143,7 +141,7 @@ class LocalEngine:
         weights = (
             np.full(self.n_rows, 1.0 / self.n_rows) if self._weights is None else self._weights
         )
-        return self._sum_columns(self._columns, weights)
+        return self._sums.of_columns(self._columns, weights)
 
     # --- the point the model stands at
 
@@ -193,7 +191,7 @@ class LocalEngine:
     def project(self, values: FloatArray) -> FloatArray:
         """Return the sum of row values times each column."""
         sums = [[values.sum()], self.linear @ values]
-        return np.concatenate([*sums, self._sum_columns(self._columns, values)])
+        return np.concatenate([*sums, self._sums.of_columns(self._columns, values)])
 
     def dense_columns(self) -> FloatArray:
         """Return all columns as numbers, shape (n_columns, n_rows)."""
@@ -375,17 +373,6 @@ class LocalEngine:
     def _blocks(self) -> Iterable[slice]:
         return (slice(b, min(b + BLOCK, self.n_rows)) for b in range(0, self.n_rows, BLOCK))
 
-    def _parts(self, work: int) -> int:
-        return 1 if work < parallel.THREAD_WORK else MAX_PARTS
-
-    def _add_parts(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
-        """Add up a sum over rows from its parts, in their order."""
-        parts = self.workers.imap(total, cut(self.n_rows, self._parts(work), 64), work)
-        whole = next(parts)
-        for part in parts:
-            whole += part
-        return whole
-
     def _mean_part(self, values: FloatArray, rows: slice) -> float:
         if self._weights is None:
             return float(values.sum()) / self.n_rows
@@ -459,62 +446,10 @@ class LocalEngine:
                 out[rows] += linear @ self.linear[:, rows]
             kernels.add_columns(self._columns, rules, rows.start, rows.stop, out)
 
-        self.workers.map(add, cut(self.n_rows, self._parts(work), 64), work)
-
-    def _sum_columns(self, columns: WordArray, values: FloatArray) -> FloatArray:
-        work = self.n_rows * len(columns)
-
-        def total(rows: slice) -> FloatArray:
-            out = np.empty(len(columns))
-            kernels.sum_columns(columns, values, rows.start, rows.stop, out)
-            return out
-
-        return self._add_parts(total, work)
+        self.workers.map(add, self._sums.parts(work), work)
 
     def _extended_gram(self, gram: FloatArray) -> FloatArray:
         """Add the columns that ``gram`` lacks, weighted as the columns that it has."""
-        first, size = 1 + self.n_linear, 1 + self.n_linear + len(self._columns)
-        if len(gram) == size:
-            return gram
-        n_old = max(0, len(gram) - first)
-        whole = np.zeros((size, size))
-        if len(gram):
-            whole[: len(gram), : len(gram)] = gram
-        else:
-            self._fill_linear_gram(whole)
-        block = self._rules_gram(n_old)
-        new = slice(first + n_old, size)
-        whole[new, 0] = whole[0, new] = np.diagonal(block, n_old)
-        for j, values in enumerate(self.linear):
-            sums = self._sum_columns(self._columns[n_old:], values * self._frozen)
-            whole[new, 1 + j] = whole[1 + j, new] = sums
-        corner = block[:, n_old:]
-        corner[:] = np.tril(corner) + np.tril(corner, -1).T
-        whole[new, first:] = block
-        whole[first:, new] = block.T
-        return whole
-
-    def _fill_linear_gram(self, out: FloatArray) -> None:
-        """Fill the block of the intercept and the linear terms."""
-        first = 1 + self.n_linear
-        weighted = self.linear * self._frozen
-        out[0, 0] = self._frozen.sum()
-        out[0, 1:first] = out[1:first, 0] = weighted.sum(axis=1)
-        out[1:first, 1:first] = weighted @ self.linear.T
-
-    def _rules_gram(self, n_old: int) -> FloatArray:
-        """Return the shared weights of the columns from ``n_old`` on with all up to themselves."""
-        columns = self._columns
-        shape = len(columns) - n_old, len(columns)
-        if self.family.constant_hessian and self._weights is None:
-            block = np.empty(shape)
-            kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
-            return block / self.n_rows
-        work = self.n_rows * shape[0] * shape[1] // 8
-
-        def total(rows: slice) -> FloatArray:
-            out = np.empty(shape)
-            kernels.weighted_gram(columns, self._frozen, n_old, rows.start, rows.stop, out)
-            return out
-
-        return self._add_parts(total, work)
+        counted = self.family.constant_hessian and self._weights is None
+        weights = None if counted else self._frozen
+        return extend_gram(gram, self.linear, self._columns, self._frozen, weights, self._sums)

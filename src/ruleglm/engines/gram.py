@@ -1,0 +1,115 @@
+"""Sums over rows on threads: of columns, and of products of columns, the Gram matrix.
+
+Rows are cut into parts that depend on the size of the work only, and the sums of the parts are
+added in order, so that no answer depends on the number of threads.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ruleglm import kernels, parallel
+from ruleglm.dtypes import FloatArray, WordArray
+from ruleglm.parallel import Workers, cut
+
+MAX_PARTS = 16
+"""The most parts that a sum over rows is cut into for threads."""
+
+
+class RowSums:
+    """Adds up over the rows of an engine."""
+
+    def __init__(self, n_rows: int, workers: Workers) -> None:
+        self._n_rows = n_rows
+        self._workers = workers
+
+    def parts(self, work: int) -> Iterable[slice]:
+        """Return the parts of the rows for some work."""
+        return cut(self._n_rows, 1 if work < parallel.THREAD_WORK else MAX_PARTS, 64)
+
+    def add(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
+        """Add up a sum over rows from its parts, in their order."""
+        parts = self._workers.imap(total, self.parts(work), work)
+        whole = next(parts)
+        for part in parts:
+            whole += part
+        return whole
+
+    def of_columns(self, columns: WordArray, values: FloatArray) -> FloatArray:
+        """Return the sum of row values over each column."""
+
+        def total(rows: slice) -> FloatArray:
+            out = np.empty(len(columns))
+            kernels.sum_columns(columns, values, rows.start, rows.stop, out)
+            return out
+
+        return self.add(total, self._n_rows * len(columns))
+
+    def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
+        """Return the shared weights of the columns from ``n_old`` on with all up to themselves.
+
+        Without weights all rows have the same, and weigh 1 together.
+        """
+        shape = len(columns) - n_old, len(columns)
+        if weights is None:
+            block = np.empty(shape)
+            kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
+            return block / self._n_rows
+
+        def total(rows: slice) -> FloatArray:
+            out = np.empty(shape)
+            kernels.weighted_gram(columns, weights, n_old, rows.start, rows.stop, out)
+            return out
+
+        return self.add(total, self._n_rows * shape[0] * shape[1] // 8)
+
+
+def extend_gram(
+    gram: FloatArray,
+    linear: FloatArray,
+    columns: WordArray,
+    frozen: FloatArray,
+    weights: FloatArray | None,
+    sums: RowSums,
+) -> FloatArray:
+    """Add the columns that a Gram matrix lacks, weighted as those that it has.
+
+    Parameters
+    ----------
+    gram : (n_known, n_known) float64, of the intercept, the linear terms and the first rules; or
+        empty
+    linear : (n_linear, n_rows) float64
+    columns : (n_rules, n_words) uint64
+    frozen : (n_rows,) float64, the weights
+    weights : the same, or None where all rows weigh alike and 1 together
+    sums : RowSums
+    """
+    first, size = 1 + len(linear), 1 + len(linear) + len(columns)
+    if len(gram) == size:
+        return gram
+    n_old = max(0, len(gram) - first)
+    whole = np.zeros((size, size))
+    if len(gram):
+        whole[: len(gram), : len(gram)] = gram
+    else:
+        fill_linear_gram(linear, frozen, whole)
+    block = sums.of_products(columns, n_old, weights)
+    new = slice(first + n_old, size)
+    whole[new, 0] = whole[0, new] = np.diagonal(block, n_old)
+    for j, values in enumerate(linear):
+        shared = sums.of_columns(columns[n_old:], values * frozen)
+        whole[new, 1 + j] = whole[1 + j, new] = shared
+    corner = block[:, n_old:]
+    corner[:] = np.tril(corner) + np.tril(corner, -1).T
+    whole[new, first:] = block
+    whole[first:, new] = block.T
+    return whole
+
+
+def fill_linear_gram(linear: FloatArray, frozen: FloatArray, out: FloatArray) -> None:
+    """Fill the block of the intercept and the linear terms."""
+    first = 1 + len(linear)
+    weighted = linear * frozen
+    out[0, 0] = frozen.sum()
+    out[0, 1:first] = out[1:first, 0] = weighted.sum(axis=1)
+    out[1:first, 1:first] = weighted @ linear.T
