@@ -170,6 +170,7 @@ def test_demo_writes_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "report.html").write_text("mine")
     result = run("demo")
+    assert "certificate: optimal to" in " ".join(result.stdout.split())
     assert "log-odds that tumour is 'malignant'" in result.stdout
     assert widest(result.stdout) <= 80
     assert "Wrote model.json" in result.stdout
