@@ -12,6 +12,11 @@ from ruleglm.families import Family
 LIGHT = 0.1
 """Mean weight below which weights hardly count rows."""
 
+LARGEST_OFFSET = 1e50
+
+LEAST_TOTAL = 1e-200
+"""Of all weights; below it, and above its inverse, products of weights would leave the doubles."""
+
 
 def check_row_vector(values: Any, name: str, n_rows: int) -> FloatArray:
     """Return one finite number a row, or say which row has none."""
@@ -42,6 +47,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
         )
     if not weights.any():
         raise ValueError("`sample_weight` is zero in every row; at least one row has to count")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not LEAST_TOTAL < total < 1.0 / LEAST_TOTAL:
+        raise ValueError(
+            f"`sample_weight` adds up to {total:.3g}; scale the weights to a mean of 1"
+        )
     return weights
 
 
@@ -78,6 +89,8 @@ def check_offset(offset: Any, exposure: Any, family: Family, n_rows: int) -> Flo
     if offset is not None and family.output_shape:
         raise ValueError("`offset` is for two classes; with more there is no single log-odds")
     total = None if offset is None else check_row_vector(offset, "offset", n_rows)
+    if total is not None and np.abs(total).max() > LARGEST_OFFSET:
+        raise ValueError(f"`offset` goes beyond {LARGEST_OFFSET:g}; check its unit")
     if exposure is None:
         return total
     if family.link != "log":

@@ -27,6 +27,9 @@ Rows: TypeAlias = FloatArray | float
 NULL_ETA_LIMIT = 30.0
 """Intercept, up to sign, of a null model without an optimum: all targets 0, or one class."""
 
+LARGEST_TARGET = 1e100
+"""Products of three of them are still doubles."""
+
 _MAX_NEWTON_STEPS = 100
 
 
@@ -107,11 +110,13 @@ class Family(ABC):
         """Raise ValueError on the first target that the family cannot have produced."""
         y = np.asarray(y, dtype=np.float64)
         finite = np.isfinite(y)
-        good = finite & self._is_valid(np.where(finite, y, 0.5))
+        small = np.abs(y) <= LARGEST_TARGET
+        good = finite & small & self._is_valid(np.where(finite, y, 0.5))
         if good.all():
             return
         place = tuple(np.argwhere(~good)[0])
-        remedy = self.remedy if finite[place] else "drop the rows whose target is not known"
+        remedy = self.remedy if small[place] else f"beyond {LARGEST_TARGET:g}, so rescale it"
+        remedy = remedy if finite[place] else "drop the rows whose target is not known"
         raise ValueError(
             f"The {self.name} family needs {self.y_range} in every row, "
             f"but row {place[0]} of the target is {float(y[place])!r}: {remedy}."

@@ -16,6 +16,7 @@ from ruleglm.rules import LinearTerm
 
 WINSOR_SHARE = 0.025
 TYPICAL_RULE_SD = 0.4
+MOST_SPREAD = 1e100
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,15 @@ def _scale(
     return ScaledTerm(term, center, sd, spread)
 
 
-def moments(values: FloatArray, shares: FloatArray) -> tuple[float, float]:
-    """Return the mean and the standard deviation, 0 where that is nothing but rounding."""
-    center = float(np.average(values, weights=shares))
-    sd = float(np.sqrt(np.average((values - center) ** 2, weights=shares)))
-    known = np.isfinite(sd) and sd > 1e-12 * float(np.abs(values).max())
+def moments(values: FloatArray, shares: FloatArray | None) -> tuple[float, float]:
+    """Return the mean and the standard deviation, 0 where values cannot be scaled by it.
+
+    That is where it is nothing but rounding, less than 1e-100 or more than 1e100.
+    """
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    scaled = np.ldexp(values, -exponent)  # at most 1, so that squares are not too large or small
+    mean = np.average(scaled, weights=shares)
+    spread = np.sqrt(np.average((scaled - mean) ** 2, weights=shares))
+    center, sd = (float(np.ldexp(moment, exponent)) for moment in (mean, spread))
+    known = spread > 1e-12 and 1.0 / MOST_SPREAD <= sd <= MOST_SPREAD
     return center, sd if known else 0.0

@@ -246,10 +246,10 @@ class RuleModel(
         weights = check_weights(sample_weight, scan.n_rows)
         self._n_rows, self._target_name = scan.n_rows, str(getattr(y, "name", None) or "")
         family = self._make_family()
-        self._target_mean = mean_target(target, weights, family)
-        shift = check_offset(offset, exposure, family, scan.n_rows)
         if not family.output_shape:
             family.check_target(target)
+        self._target_mean = mean_target(target, weights, family)
+        shift = check_offset(offset, exposure, family, scan.n_rows)
         labels = self.classes_.tolist() if is_classifier(self) else ()
         expert = read_expert(self.include, self.exclude, scan, weights)
         raw = RawRows(scan, target, weights, shift, tuple(labels), expert)

@@ -19,13 +19,14 @@ from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatA
 from ruleglm.engines import LocalEngine
 from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble, Term
+from ruleglm.explain.rows import effect_sizes
 from ruleglm.families import Family, get_family
 from ruleglm.frames import Table
 from ruleglm.linear import scale_term
 from ruleglm.solvers import refit as minimise
 from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.targets import check_labels, check_length, check_target
-from ruleglm.training import Translation, target_scale
+from ruleglm.training import Translation, count_rows, target_scale
 
 TOL = 1e-14
 """Decrease of the mean loss that a step has to promise."""
@@ -131,7 +132,7 @@ class Rows:
     @property
     def size(self) -> float:
         """The rows that these stand for: the sum of their weights."""
-        return float(len(self.y) if self.weights is None else self.weights.sum())
+        return count_rows(self.y, self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,9 +259,7 @@ def refit_terms(
     )
     spreads = np.concatenate([columns.sds, np.sqrt(supports * (1 - supports))])
     shown = np.concatenate([np.ones(first - 1), supports])
-    effects = coef[1:] if coef.ndim == 1 else coef[1:] - coef[1:].mean(axis=1, keepdims=True)
-    sizes = np.linalg.norm(effects.reshape(len(effects), -1), axis=1)
-    return Translation(fitted, shown, sizes * spreads)
+    return Translation(fitted, shown, effect_sizes(coef[1:]) * spreads)
 
 
 def given_part(ensemble: RuleEnsemble, rows: Rows, kept: list[int]) -> FloatArray | None:

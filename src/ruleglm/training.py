@@ -26,11 +26,14 @@ from ruleglm.expert import NOTHING, Expert, Wishes, bind
 from ruleglm.explain.rows import effect_sizes
 from ruleglm.families import Binomial, Family
 from ruleglm.frames import TableScan
-from ruleglm.linear import LinearColumns, ScaledTerm
+from ruleglm.linear import LinearColumns, ScaledTerm, moments
 from ruleglm.pricing import ConditionTable, Penalty
 
 FINE_BINS = 64
 """Bins of a number column where none are asked for."""
+
+LIMITS_OF_SIZE = 1e-3, 1e12
+"""Of the sum of the weights, in units of which a ridge is given."""
 
 
 @dataclass(frozen=True)
@@ -348,13 +351,17 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
         offset if offset is None or unit == 1.0 else offset / unit,
         None if lines is None else lines.values,
         constraints,
-        float(len(y) if weights is None else weights.sum()),
+        count_rows(y, weights),
         bind(raw.expert, binning, codes, [term.term.feature for term in terms]),
     )
 
 
+def count_rows(y: FloatArray, weights: FloatArray | None) -> float:
+    """Return the rows that weights stand for, within limits between which a ridge has a meaning."""
+    return float(np.clip(len(y) if weights is None else weights.sum(), *LIMITS_OF_SIZE))
+
+
 def target_scale(y: FloatArray, shares: FloatArray | None) -> tuple[float, float]:
     """Return the weighted mean and standard deviation of the target (1 if it does not vary)."""
-    mean = float(np.average(y, weights=shares))
-    sd = float(np.sqrt(np.average((y - mean) ** 2, weights=shares)))
-    return mean, sd if sd > 1e-12 * max(1e-300, float(np.abs(y).max())) else 1.0
+    mean, sd = moments(y, shares)
+    return mean, sd or 1.0

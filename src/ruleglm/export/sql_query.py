@@ -39,6 +39,9 @@ MOST_SUMMANDS = 100
 MERGES_LAYERS = ("postgres", "sqlite")
 """Dialects that would write a layer's sums into every place where a later layer mentions them."""
 
+IGNORED_ALIASES = frozenset({"true", "false"})
+"""Names that SQLite gives to no column of a SELECT; later it would read them as texts."""
+
 EXACT_DIGITS = 15
 """Decimals of more digits are written with an exponent, which makes them doubles in DuckDB."""
 
@@ -111,7 +114,8 @@ class Query:
             offset = exp.cast(_column(self.offset), "double")
             columns.append(_alias(offset, _identifier(f"{self.prefix}_offset")))
         columns += [
-            _alias(self._input(name, kind), _identifier(name)) for name, kind in self.types.items()
+            _alias(self._input(name, kind), _identifier(self._inner(name)))
+            for name, kind in self.types.items()
         ]
         if not columns:
             columns.append(_alias(_number(0), _identifier("nothing")))
@@ -190,7 +194,7 @@ class Query:
         return _add_up(parts)
 
     def _line(self, term: LinearTerm) -> Expression:
-        column = _column(term.feature)
+        column = _column(self._inner(term.feature))
         value = exp.Case().when(column.is_(exp.null()), _number(term.fill))
         if term.low > -math.inf:
             value = value.when(column < _number(term.low), _number(term.low))
@@ -208,7 +212,7 @@ class Query:
         return _choose(exp.and_(*tests, copy=False), coefficient, _number(0))
 
     def _test(self, name: str, test: Test) -> Expression:
-        column = _column(name)
+        column = _column(self._inner(name))
         match test:
             case IsMissing():
                 missing = column.is_(exp.null())
@@ -242,6 +246,14 @@ class Query:
         return [_column(name) / exp.paren(_add_up([*map(_column, names)])) for name in names]
 
     # ------------------------------------------------------------------------------------- names
+
+    def _inner(self, name: str) -> str:
+        """Return what a column is called behind the first layer: SQLite ignores some aliases."""
+        taken = {other.casefold() for other in self.types} | IGNORED_ALIASES
+        if name.casefold() in IGNORED_ALIASES:
+            while name.casefold() in taken:
+                name += "_"
+        return name
 
     def _key_columns(self) -> list[Expression]:
         return [_column(f"{self.prefix}_{k}") for k in range(len(self.keys))]
