@@ -97,6 +97,17 @@ def test_an_exposure_of_three_is_three_rows_of_one():
     np.testing.assert_allclose(whole["exposure"], apart["weight"])
 
 
+def test_equal_rates_share_a_bin_whatever_their_exposures():
+    exposure = np.random.default_rng(6).uniform(0.1, 1.0, N)
+    rates = np.repeat([0.2, 0.5], N // 2)
+    family = get_family("poisson")
+    offset = np.log(exposure)
+    rows = PredictedRows(family, rates, np.log(rates) + offset, np.ones(N), offset, exposure)
+    bins = calibrate(rows, (), 10).bins
+    np.testing.assert_allclose(bins["predicted"], [0.2, 0.5])
+    assert bins["weight"].tolist() == [N / 2, N / 2]
+
+
 def test_three_classes_one_against_the_rest():
     rng = np.random.default_rng(3)
     eta = rng.normal(size=(400, 3))

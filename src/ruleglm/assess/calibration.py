@@ -11,6 +11,9 @@ from ruleglm.dtypes import FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
+DIGITS = 12
+"""Decimals of a prediction, as a share of the largest, that count; the rest is rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -120,9 +123,10 @@ def cut_equally(values: FloatArray, masses: FloatArray, n_bins: int) -> IntArray
     """Return the bin of each row, numbered by value from 0 without a gap.
 
     Every bin has about the same mass. Equal values share a bin, so that a row twice and a row of
-    twice the mass are the same.
+    twice the mass are the same; values that differ by rounding only are equal.
     """
-    _, inverse = np.unique(values, return_inverse=True)
+    scale = np.abs(values).max(initial=0.0) or 1.0
+    _, inverse = np.unique(np.round(values / scale, DIGITS), return_inverse=True)
     by_value = np.bincount(inverse, masses)
     middles = (np.cumsum(by_value) - 0.5 * by_value) / by_value.sum()
     bins = np.minimum((n_bins * middles).astype(np.int64), n_bins - 1)
