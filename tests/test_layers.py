@@ -10,7 +10,7 @@ import ruleglm
 
 LAYERS = [  # low to high; modules of one line do not know each other either
     ["dtypes", "parallel", "progress"],
-    ["kernels"],
+    ["kernels", "datasets"],
     ["columns"],
     ["frames"],
     ["conditions"],
