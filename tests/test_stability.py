@@ -290,7 +290,7 @@ def test_intervals_of_three_classes():
         for shift in (1.0, 2.0, 3.0)
     ]
     found = np.array([True])
-    resamples = tuple(Resample(one, found, found, np.array([np.nan])) for one in ensembles)
+    resamples = tuple(Resample(one, found, found, one.coefficients) for one in ensembles)
     stability = Stability(ensembles[1], resamples)
     X = pd.DataFrame({"x": [0.0, 2.0]})
     frame = stability.interval(X, 0.5)
@@ -302,7 +302,9 @@ def test_intervals_of_three_classes():
         np.testing.assert_allclose(frame[label, "prediction"], predicted[1][:, k])
     terms = stability.terms()
     assert terms["coefficient of b"].tolist() == [2.0]
-    assert terms["low"].isna().all()
+    np.testing.assert_allclose(
+        terms[["low of b", "high of b", "same_sign of b"]], [[1.1, 2.9, 1.0]]
+    )
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

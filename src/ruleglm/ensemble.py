@@ -303,7 +303,7 @@ class RuleEnsemble:
         return pd.DataFrame(
             {
                 "rule": list(self.terms),
-                **self.coefficient_columns(self.all_coefficients()),
+                **self.class_columns("coefficient", self.all_coefficients()),
                 "degree": no_conditions + [rule.degree for rule in self.rules],
             }
         )
@@ -313,12 +313,12 @@ class RuleEnsemble:
         intercept = np.asarray(self.intercept)[None]
         return np.concatenate([intercept, self.linear_coefficients, self.coefficients])
 
-    def coefficient_columns(self, coefficients: FloatArray) -> dict[str, FloatArray]:
-        """Return columns of a table of coefficients by name: one, or one for each class."""
-        if coefficients.ndim == 1:
-            return {"coefficient": coefficients}
-        names = (f"coefficient of {label}" for label in self.classes)
-        return dict(zip(names, coefficients.T, strict=True))
+    def class_columns(self, name: str, values: FloatArray) -> dict[str, FloatArray]:
+        """Return columns of a table of terms: one of that name, or one for each class."""
+        if values.ndim == 1:
+            return {name: values}
+        names = (f"{name} of {label}" for label in self.classes)
+        return dict(zip(names, values.T, strict=True))
 
     def __str__(self) -> str:
         counts = [count(len(self.rules), "rule")]

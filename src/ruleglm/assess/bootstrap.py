@@ -31,7 +31,8 @@ class Resample:
     ----------
     ensemble : RuleEnsemble, fitted to it
     same, similar : (n_terms,) bool, which terms of the whole model it found again
-    coefficients : (n_terms,) float64, those of the whole model's terms, nan where unknown
+    coefficients : (n_terms,) or (n_terms, n_classes) float64, those of the whole model's terms, nan
+        where unknown
     """
 
     ensemble: RuleEnsemble
@@ -110,16 +111,17 @@ class Bootstrap:
     def refit(self, fitted: Any, weights: FloatArray) -> FloatArray:
         """Fit the coefficients of the model's terms to a resample, nan for those without effect."""
         ensemble = self.ensemble
-        coef = np.full(len(ensemble.terms) - 1, np.nan)
-        if ensemble.family.output_shape:
-            return coef
+        coef = np.full((len(ensemble.terms) - 1, *ensemble.family.output_shape), np.nan)
         kept = weights > 0
         cover = self.cover[:, kept]
         at_work = np.concatenate(
             [np.ptp(self.lines[:, kept], axis=1) > 0, cover.any(axis=1) & ~cover.all(axis=1)]
         )
         offset = None if self.shift is None else self.shift[kept]
-        rows = Rows(self.table.take(kept), self.target[kept], weights[kept], offset)
+        target = self.target[kept]
+        if ensemble.family.output_shape:
+            target = np.eye(len(ensemble.classes))[target.astype(np.int64)]
+        rows = Rows(self.table.take(kept), target, weights[kept], offset)
         part = ensemble.drop(*(1 + np.flatnonzero(~at_work)).tolist())
         coef[at_work] = fitted._fit_coefficients(part, rows).ensemble.all_coefficients()[1:]
         return coef

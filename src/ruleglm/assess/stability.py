@@ -53,7 +53,7 @@ class Stability:
             about the same rows; of the coefficient, fitted anew to each resample with the
             model's rules held, the interval from ``low`` to ``high`` and ``same_sign``, the
             share of resamples that agree on its sign. A line is found again if its feature
-            has one. The last three are nan for more than two classes.
+            has one. Of more than two classes each has its ``low``, ``high`` and ``same_sign``.
         """
         import pandas as pd
 
@@ -61,21 +61,21 @@ class Stability:
         known = np.array([one.coefficients for one in self.resamples])
         lines = [term.label() for term in ensemble.linear_terms]
         own = ensemble.all_coefficients()[1:]
-        intervals = np.full((2, len(own)), np.nan)
-        agree = np.full(len(own), np.nan)
-        for k in np.flatnonzero(~np.isnan(known).all(axis=0)):
-            seen = known[~np.isnan(known[:, k]), k]
-            intervals[:, k] = np.quantile(seen, edges)
-            agree[k] = np.mean(np.sign(seen) == np.sign(own[k]))
+        intervals = np.full((3, *own.shape), np.nan)
+        for place in zip(*np.nonzero(~np.isnan(known).all(axis=0)), strict=True):
+            seen = known[(slice(None), *place)]
+            seen = seen[~np.isnan(seen)]
+            agree = np.mean(np.sign(seen) == np.sign(own[place]))
+            intervals[(slice(None), *place)] = *np.quantile(seen, edges), agree
         return pd.DataFrame(
             {
                 "rule": lines + [rule.text() for rule in ensemble.rules],
-                **ensemble.coefficient_columns(own),
+                **ensemble.class_columns("coefficient", own),
                 "same": np.mean([one.same for one in self.resamples], axis=0),
                 "similar": np.mean([one.similar for one in self.resamples], axis=0),
-                "low": intervals[0],
-                "high": intervals[1],
-                "same_sign": agree,
+                **ensemble.class_columns("low", intervals[0]),
+                **ensemble.class_columns("high", intervals[1]),
+                **ensemble.class_columns("same_sign", intervals[2]),
             }
         )
 

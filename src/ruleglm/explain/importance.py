@@ -59,7 +59,7 @@ def rule_importances(
     frame = pd.DataFrame(
         {
             "rule": lines + [rule.text() for rule in ensemble.rules],
-            **ensemble.coefficient_columns(coefficients),
+            **ensemble.class_columns("coefficient", coefficients),
             **effect_columns(ensemble, coefficients),
             "degree": [0] * n_lines + [rule.degree for rule in ensemble.rules],
             "support": np.concatenate([np.ones(n_lines), spread.means[n_lines:]]),
