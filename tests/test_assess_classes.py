@@ -96,7 +96,7 @@ def test_stability_of_several_classes(name):
     one = model.stability(FRAME, LABELS, n_bootstrap=2)
     two = model.stability(FRAME, LABELS, n_bootstrap=2, n_jobs=2)
     pd.testing.assert_frame_equal(one.terms(), two.terms())
-    terms = one.terms(level=1.0)
+    terms = one.terms()
     for label in model.classes_:
         assert (terms[f"low of {label}"] <= terms[f"high of {label}"]).all()
     frame = one.interval(FRAME)
