@@ -46,9 +46,19 @@ def test_a_huge_target_is_refused(family):
         RuleRegressor(family=family).fit(frame(0, 1), y)
 
 
-def test_a_tiny_target_with_an_offset_is_a_constant():
-    model = RuleRegressor(penalty="l0").fit(frame(0, 1), 1e-200 * STEPS, offset=STEPS)
-    assert np.isfinite(model.intercept_)
+def test_a_tiny_target_is_a_constant():
+    model = RuleRegressor(penalty="l0").fit(frame(0, 1), 1e-200 * STEPS)
+    assert model.ensemble_.rules == ()
+
+
+@pytest.mark.parametrize("penalty", ["l0", "l1"])
+def test_an_offset_larger_than_the_target_is_taken_off_it(penalty):
+    x = np.linspace(0.0, 1.0, N)[:, None]
+    y, offset = 1e-3 * STEPS, 5.0 * np.cos(np.arange(N))
+    given = RuleRegressor(penalty=penalty).fit(x, y, offset=offset)
+    less = RuleRegressor(penalty=penalty).fit(x, y - offset)
+    assert given.ensemble_.terms == less.ensemble_.terms
+    np.testing.assert_allclose(given.predict(x), less.predict(x), rtol=1e-6)
 
 
 def test_a_huge_offset_is_refused():

@@ -51,7 +51,7 @@ PARAMETERS = f"""
     lambda_0 : float, default=0.02
         Price of a rule for "l1": the penalty on its coefficient is ``lambda_0 + lambda_1 *
         degree``, beside the mean loss (half the deviance a row; for the gaussian family of the
-        target divided by its standard deviation).
+        target, less its offset, divided by its standard deviation).
     lambda_1 : float, default=None
         Price of each condition of a rule; None means ``0.2 * lambda_0``, as in the paper.
     debias : bool or float, default=True

@@ -229,7 +229,9 @@ def refit_terms(
         raise ValueError(f"`ridge` is {ridge}; give a number of rows, at least 0")
     family, first = ensemble.family, 1 + len(ensemble.linear_terms)
     shares = None if rows.weights is None else rows.weights / rows.weights.sum()
-    shift, unit = target_scale(rows.y, shares) if family.constant_hessian else (0.0, 1.0)
+    shift, unit = (
+        target_scale(rows.y, shares, rows.offset) if family.constant_hessian else (0.0, 1.0)
+    )
     columns = Columns.build(ensemble, rows.table, shares)
     kept = sorted({ensemble.place(term) for term in fixed})
     supports = np.array([np.average(mask, weights=shares) for mask in columns.masks])

@@ -341,7 +341,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     )
     constraints.check_kinds(binning)
     constraints.check_rules(raw.expert.include, raw.scan.names)
-    shift, unit = target_scale(y, shares) if family.constant_hessian else (0.0, 1.0)
+    shift, unit = target_scale(y, shares, offset) if family.constant_hessian else (0.0, 1.0)
     terms = () if lines is None else tuple(lines.terms)
     return TrainingRows(
         Units(binning, terms, family, shift, unit, raw.classes),
@@ -361,7 +361,9 @@ def count_rows(y: FloatArray, weights: FloatArray | None) -> float:
     return float(np.clip(len(y) if weights is None else weights.sum(), *LIMITS_OF_SIZE))
 
 
-def target_scale(y: FloatArray, shares: FloatArray | None) -> tuple[float, float]:
-    """Return the weighted mean and standard deviation of the target (1 if it does not vary)."""
-    mean, sd = moments(y, shares)
+def target_scale(
+    y: FloatArray, shares: FloatArray | None, offset: FloatArray | None = None
+) -> tuple[float, float]:
+    """Return the weighted mean and standard deviation (1 if it is 0) of the target less offset."""
+    mean, sd = moments(y if offset is None else y - offset, shares)
     return mean, sd or 1.0
