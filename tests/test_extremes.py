@@ -104,3 +104,11 @@ def test_columns_named_like_truth_in_sqlite(name):
     rows = [{name: value, f"{name}_": 0.0} for value in (1.0, 2.0)]
     result = open_sqlite().run(rows, to_sql(ensemble, "t", "sqlite"))
     assert sorted(result["mean"]) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("pricing", ["auto", "histogram", "beam", "mip"])
+def test_columns_that_do_not_vary_leave_the_intercept(pricing):
+    pytest.importorskip("highspy")
+    model = RuleRegressor(pricing=pricing).fit(frame(7, 7), STEPS)
+    assert model.certified_ or pricing == "beam"
+    assert str(model.ensemble_).endswith("+0.5  (intercept)")

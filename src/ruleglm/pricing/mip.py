@@ -72,6 +72,8 @@ class MipPricer:
         self, engine: Engine, penalty: Penalty, held: Container[BinRule], limits: Limits
     ) -> PricingResult:
         """Return the best rule of each sign, and HiGHS's bound on all."""
+        if len(self._table.lo) == 0:  # no column has two bins
+            return Found(penalty, held).result(2, True)
         codes, gradient = engine.gather()
         if self._program is None:
             check_size(codes, self._table, self._options.max_entries)
