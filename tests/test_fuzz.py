@@ -9,7 +9,7 @@ from ruleglm import RuleEnsemble
 from tests.fuzz.cases import draw_case, run_case
 from tests.fuzz.runner import DIED, HANGS, Worker, report, run_cases
 
-N_CASES = 50
+N_CASES = 40
 
 
 def test_random_fits_hold_what_is_promised():
@@ -17,7 +17,7 @@ def test_random_fits_hold_what_is_promised():
     failed = [outcome.detail for outcome in outcomes if outcome.what == "failed"]
     assert not failed, "\n".join([report(outcomes), *failed])
     kinds = [outcome.what for outcome in outcomes]
-    assert kinds.count("fit") >= 20
+    assert kinds.count("fit") >= 15
     assert kinds.count("refused") >= 5
 
 
