@@ -102,8 +102,8 @@ def test_weights_and_offsets_are_in_the_problem(family):
     rng = np.random.default_rng(3)
     weights, offset = rng.random(len(y)) + 0.2, 0.3 * rng.standard_normal(len(y))
     if family == "gaussian":
-        y = y - np.average(y, weights=weights)
-        y = y / np.sqrt(np.average(y**2, weights=weights))
+        rest = y - offset - np.average(y - offset, weights=weights)
+        y = offset + rest / np.sqrt(np.average(rest**2, weights=weights))
     model = model_for(family, max_degree=2, lambda_0=0.01, bins=10, tol=1e-6)
     model.fit(frame, y, weights, offset=offset)
     best = explicit_optimum(frame, y, family, 2, 0.01, weights, offset)

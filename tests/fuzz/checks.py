@@ -175,7 +175,7 @@ def check_texts(model):
 
 
 def check_threads(case, model, X):
-    if model.time_limit is not None:
+    if model.time_limit is not None or model.pricing == "mip":  # which has a limit of its own
         return
     other = clone(model).set_params(n_jobs=1 if model.n_jobs == 2 else 2)
     other.fit(X, case.target.y, **case.target.given)

@@ -34,7 +34,7 @@ def draw_model(rng, frame, target):
         given["alpha"] = pick(rng, (1.0, 1e-6, 100.0))
     elif rng.random() < 0.2:
         given["class_weight"] = "balanced"
-    draw_search(rng, given, flaws)
+    draw_search(rng, given, flaws, cv)
     draw_budget(rng, given, cv)
     draw_wishes(rng, given, flaws, frame, target)
     if rng.random() < 0.1:
@@ -50,8 +50,10 @@ def is_long(given, frame):
     return len(frame.names) > (3 if degree == 9 else 8) or frame.n_rows > 100
 
 
-def draw_search(rng, given, flaws):
+def draw_search(rng, given, flaws, cv):
     pricing = pick(rng, ("auto", "histogram", "beam", "mip"), (0.5, 0.25, 0.22, 0.03))
+    if cv and pricing == "mip":  # a program for each class, penalty and fold
+        pricing = "auto"
     given["pricing"] = pricing
     if pricing in ("beam", "mip") and given["penalty"] == "l0":
         flaws.add("pricing")
