@@ -74,7 +74,7 @@ def draw_numbers(rng, eta, family):
     elif family == "gamma":
         y = mean * rng.gamma(1.0, size=len(mean)) * pick(rng, (1.0, 1.0, 1e-9, 1e9)) + 1e-300
     elif family == "tweedie":
-        y = rng.poisson(mean) * rng.gamma(1.0, size=len(mean)) * pick(rng, (1.0, 1.0, 1e-6, 1e6))
+        y = rng.poisson(mean) * rng.gamma(1.0, size=len(mean)) * pick(rng, (1.0, 1.0, 1e-6, 10.0))
     else:
         y = rng.poisson(mean).astype(float)
     if rng.random() < 0.05 and family != "gamma":
