@@ -77,8 +77,8 @@ def test_an_included_rule_has_no_price_and_the_certificate_holds(family):
     matrix = np.column_stack([given_rule, matrix])
     penalties = np.r_[0.0, 0.02 * (1 + 0.2 * degrees)]
     if family == "gaussian":
-        shift, unit = np.average(y, weights=weights), 1.0
-        unit = np.sqrt(np.average((y - shift) ** 2, weights=weights))
+        shift = np.average(y - offset, weights=weights)
+        unit = np.sqrt(np.average((y - offset - shift) ** 2, weights=weights))
         y, offset = (y - shift) / unit, offset / unit
     best = solve_l1_glm(matrix, y, get_family(family), penalties, weights, offset)[0]
     assert model.objective_ == pytest.approx(best, abs=1e-6)
