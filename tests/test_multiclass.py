@@ -276,6 +276,17 @@ def test_a_class_without_rows_in_a_fold():
     assert model.predict_proba(X).shape == (90, 4)
 
 
+@BOTH
+@pytest.mark.parametrize("pricing", ["auto", "histogram"])
+def test_a_class_without_weight(penalty, pricing):
+    X, y = random_rows(2, n=60, n_classes=5)
+    weights = (y != 3).astype(float)
+    model = RuleClassifier(penalty=penalty, pricing=pricing, ridge=1000.0, max_complexity=12)
+    shares = model.fit(X, y, weights).predict_proba(X)
+    assert np.isfinite(shares).all()
+    assert shares[:, 3].max() < 1e-3
+
+
 def test_offset_is_refused():
     X, y = random_rows(2)
     with pytest.raises(ValueError, match="two classes"):

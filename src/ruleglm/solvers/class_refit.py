@@ -13,6 +13,9 @@ from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.classes import ClassEngines
 from ruleglm.solvers.master import ARMIJO, HALVINGS, MAX_NEWTON, REFIT_RIDGE
 
+INTERCEPT_RIDGE = 1e-10
+"""Ridge on intercepts: that of a class without rows stays finite."""
+
 MAX_PRODUCTS = 200
 """Products with the second derivatives in one Newton step."""
 
@@ -40,11 +43,11 @@ def refit_classes(
     classes : ClassEngines, all with the same columns, standing at ``coef``; left at the solution
     coef : (n_columns, n_classes) float64
     members : (n_columns, n_classes) bool, the coefficients that may move
-    ridge : float, on all coefficients but the intercepts
+    ridge : float, on all coefficients but the intercepts, which have next to none
     tol : float, stop when a step promises less than this decrease of the objective
     """
     ridges = np.full((len(coef), 1), ridge)
-    ridges[0] = 0.0
+    ridges[0] = INTERCEPT_RIDGE
     classes.refresh(STALE)
     precondition = build_preconditioner(classes, members, ridges)
     columns = Columns(classes)
