@@ -1,5 +1,6 @@
 """The trade-off path: how it is fitted, looked at and chosen from."""
 
+import dataclasses
 import sys
 import warnings
 from dataclasses import replace
@@ -338,3 +339,26 @@ def test_weights_that_do_not_count_rows_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(FRAME, y, np.full(len(FRAME), 1.0))
+
+
+@pytest.mark.parametrize("pricing", ["auto", "beam"])
+def test_a_path_begins_with_the_empty_model_whatever_the_search(pricing):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(60, 4)).round(1), rng.integers(2, size=60)
+    options = {"beam_width": 1} if pricing == "beam" else None
+    model = RuleClassifierCV(
+        penalty="l1", pricing=pricing, pricing_options=options, max_degree=3, max_complexity=0, cv=2
+    ).fit(X, y)
+    assert model.complexity_ == 0.0
+    assert len(model.path_) >= 1
+
+
+def test_an_infinite_loss_of_a_fold_has_no_standard_error():
+    model = RuleClassifierCV(cv=2, max_complexity=3).fit(
+        np.arange(40.0)[:, None], np.arange(40) > 20
+    )
+    scores = model.path_.scores.copy()
+    scores[0, -1] = np.inf
+    path = dataclasses.replace(model.path_, scores=scores)
+    assert np.isnan(path.errors()[-1]).all()
+    assert path.best() < len(path) - 1

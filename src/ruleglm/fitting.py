@@ -52,6 +52,12 @@ VARIANTS = {"l1": BLENDS, "l0": RIDGES}
 PATH_RATIO = 1e-3
 """The last ``lambda_0`` of a path over the first, if its largest model comes no sooner."""
 
+HEURISTIC = ("beam", "mip")
+"""Searches whose first ``lambda_0`` may not leave the model empty."""
+
+SURELY = 1e6
+"""Times the first ``lambda_0``, at which nothing is in the model but what is asked for."""
+
 WALK_STEP, WALK_TOL, WALK_ROUNDS = 0.6, 1e-2, 10
 """How the end of a path is found: factor from one ``lambda_0`` to the next, gap and rounds."""
 
@@ -236,6 +242,10 @@ def choose_grid(
     size_at : callable, solves loosely and returns the complexity, each call from the one before
     """
     ratio = settings.penalty.lambda_1 / settings.penalty.lambda_0
+    if settings.pricing in HEURISTIC:
+        least = size_at(Penalty(SURELY * first, ratio * SURELY * first))
+        while size_at(Penalty(first, ratio * first)) > least and not limits.over():
+            first /= WALK_STEP
     last, size = first, 0.0
     largest = np.inf if settings.max_complexity is None else settings.max_complexity
     while size <= largest and last > PATH_RATIO * first and not limits.over():

@@ -94,7 +94,8 @@ class TradeoffPath:
         n_folds = len(self.scores)
         if n_folds < 2:
             return 0.0 * self.means()
-        errors: FloatArray = self.scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
+        with np.errstate(invalid="ignore"):  # an infinite loss has no standard error
+            errors: FloatArray = self.scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
         return errors
 
     def best_variants(self) -> IntArray:
