@@ -275,23 +275,6 @@ def test_gram_stays_at_the_point_of_the_last_refresh(name):
     assert not engine.refresh()
 
 
-@each_family
-def test_keep_linear_drops_linear_terms(name):
-    case = draw_case(3, name, n_linear=3)
-    engine = case.engine()
-    engine.gram()
-    engine.keep_linear([0, 2])
-    kept = np.array([0, 1, 3, *range(4, len(case.coef))])
-    other = replace(case, linear=case.linear[[0, 2]], coef=case.coef[kept])
-    engine.set_coefficients(other.coef)
-    engine.refresh()
-    assert_same_answers(engine, other.engine())
-    assert_allclose(engine.linear_bound(), np.abs(other.linear).max())
-    engine.keep_linear([])
-    assert engine.linear_bound() == 0.0
-    assert len(engine.score()) == len(engine.gram()) == 1 + len(case.rules)
-
-
 # --- moves
 
 

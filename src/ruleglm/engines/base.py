@@ -82,9 +82,6 @@ class Engine(Protocol):
     def keep_rules(self, positions: Sequence[int]) -> None:
         """Drop all rules but those at ``positions``, whose order is kept."""
 
-    def keep_linear(self, positions: Sequence[int]) -> None:
-        """Drop all linear terms but those at ``positions``."""
-
     def set_coefficients(self, coef: FloatArray) -> float:
         """Make ``coef`` (intercept, linear terms, rules) the model; return the mean loss."""
 

@@ -129,13 +129,6 @@ class LocalEngine:
             kept = kept[kept < len(self._gram)]
             self._gram = np.ascontiguousarray(self._gram[np.ix_(kept, kept)])
 
-    def keep_linear(self, positions: Sequence[int]) -> None:
-        """Drop all linear terms but those at ``positions``."""
-        self.linear = np.ascontiguousarray(self.linear[list(positions)])
-        self._linear_signs = [self._linear_signs[k] for k in positions]
-        self.n_linear = len(self.linear)
-        self._gram = None
-
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers."""
         weights = (

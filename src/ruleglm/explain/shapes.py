@@ -32,8 +32,6 @@ Steps: TypeAlias = Sequence[tuple[Rule, Any]]
 Lines: TypeAlias = Sequence[tuple[LinearTerm, Any]]
 """Linear terms and their coefficients."""
 
-OTHER_LEVELS = "any other level"
-
 
 @dataclass(frozen=True, eq=False)
 class NumberShape:
