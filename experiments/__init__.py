@@ -1,0 +1,1 @@
+"""The paper's study as a program: ``python -m experiments.paper``."""
