@@ -14,7 +14,9 @@ was found is in ``notes``.
 import argparse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -77,7 +79,7 @@ def predict_drinks(frame: pd.DataFrame) -> pd.DataFrame:
 
 def drop_duration(frame: pd.DataFrame) -> pd.DataFrame:
     """Drop the length of a call, which is known only after it."""
-    return frame.drop(columns="duration")
+    return frame.drop(columns="duration", errors="ignore")
 
 
 def keep_ethanol(frame: pd.DataFrame) -> pd.DataFrame:
@@ -341,10 +343,14 @@ def prepare(dataset: DataSet, frame: pd.DataFrame) -> tuple[pd.DataFrame, np.nda
     if TARGET not in frame:
         raise ValueError(f"{dataset.name}: no column {TARGET!r} among {list(frame.columns)}")
     if dataset.clean is not None:
-        frame = dataset.clean(frame).reset_index(drop=True)
+        try:
+            frame = dataset.clean(frame).reset_index(drop=True)
+        except KeyError as error:
+            raise ValueError(f"{dataset.name}: its file lacks the column {error}") from error
     y = frame[TARGET].to_numpy(float)
     X = frame.drop(columns=TARGET)
-    codes = [name for name in dataset.categorical if pd.api.types.is_numeric_dtype(X[name])]
+    numbers = X.select_dtypes("number").columns
+    codes = [name for name in dataset.categorical if name in numbers]
     X = X.assign(**{name: X[name].map("{:g}".format, na_action="ignore") for name in codes})
     if dataset.task == REGRESSION:
         if not np.isfinite(y).all():
@@ -409,14 +415,15 @@ def download(folder: Path | str, name: str) -> Path:
     if path.exists():
         raise FileExistsError(f"{path} exists and is never overwritten")
     frame = fetch(dataset.origin)
-    differences = compare(dataset, *prepare(dataset, frame))
-    if differences:
-        raise ValueError(f"{dataset.source}: " + "; ".join(differences))
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{name}.part")
     try:
         frame.to_csv(part, index=False, compression={"method": "gzip", "mtime": 0})
-        path.hardlink_to(part)
+        written = pd.read_csv(part, compression="gzip")
+        differences = compare(dataset, *prepare(dataset, written))
+        if differences:
+            raise ValueError(f"{dataset.source}: " + "; ".join(differences))
+        part.rename(path)
     finally:
         part.unlink(missing_ok=True)
     return path
@@ -452,7 +459,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         try:
             print(f"{name}: wrote {download(options.data, name)}")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException, BadZipFile) as error:
             failed += 1
             print(f"{name}: could not be downloaded: {error}")
     print_sets(options.data, options.only)

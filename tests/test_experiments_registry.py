@@ -1,5 +1,7 @@
 import gzip
+import hashlib
 import io
+import json
 import threading
 import zipfile
 from dataclasses import replace
@@ -184,6 +186,8 @@ def test_files_of_another_form_are_refused():
         prepare(pima, pd.DataFrame({"a": [1, 1], "target": [1, 2]}))
     with pytest.raises(ValueError, match="0 or 1, but there are"):
         prepare(pima, pd.DataFrame({"a": [1, 1], "target": [1, None]}))
+    with pytest.raises(ValueError, match="liver: its file lacks the column 'drinks'"):
+        prepare(SETS["liver"], pd.DataFrame({"mcv": [1], "target": [1]}))
     with pytest.raises(ValueError, match="wine: 1 targets are not finite"):
         prepare(wine, pd.DataFrame({"a": [1, 1], "target": [1.5, None]}))
 
@@ -232,14 +236,12 @@ def test_openml_tables_are_arranged(monkeypatch):
             "w": pd.Categorical(["a", None, "b"]),
         }
     )
-    asked = {}
 
     class Answer:
         frame = raw
 
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **kw: asked.update(kw) or Answer)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **options: Answer)
     frame = fetch(OpenML(1120, "Class", ("g",), drop=("id", "not there")))
-    assert asked == {"data_id": 1120, "as_frame": True, "target_column": None}
     assert list(frame) == ["fLength", "w", "target"]
     assert frame["target"].tolist() == [1, 0, 1]
     renamed = fetch(OpenML(1120, "class", ("g",), ("ID",), names=("length", "width")))
@@ -248,6 +250,56 @@ def test_openml_tables_are_arranged(monkeypatch):
         fetch(OpenML(1120, "class", ("g",), ("ID",), names=("length",)))
     with pytest.raises(ValueError, match="no column 'y' among"):
         fetch(OpenML(1120, "y"))
+
+
+def serve_openml(serve, monkeypatch, arff, columns):
+    """Let scikit-learn find one data set, number 7, on this machine."""
+    content = arff.encode()
+    description = {
+        "id": "7",
+        "name": "toy",
+        "version": "1",
+        "status": "active",
+        "format": "ARFF",
+        "description": "made up",
+        "md5_checksum": hashlib.md5(content).hexdigest(),
+        "url": serve("/data/v1/download/7/toy.arff", content),
+    }
+    features = [
+        {
+            "index": str(k),
+            "name": name,
+            "data_type": kind,
+            "is_target": "false",
+            "is_ignore": "false",
+            "is_row_identifier": str(name == "ID").lower(),
+        }
+        for k, (name, kind) in enumerate(columns.items())
+    ]
+    answers = {
+        "_DATA_INFO": {"data_set_description": description},
+        "_DATA_FEATURES": {"data_features": {"feature": features}},
+        "_DATA_QUALITIES": {
+            "data_qualities": {"quality": [{"name": "NumberOfInstances", "value": 3}]}
+        },
+    }
+    for name, answer in answers.items():
+        url = serve(f"/api/{name}", json.dumps(answer).encode())
+        monkeypatch.setattr(f"sklearn.datasets._openml.{name}", url)
+
+
+def test_a_download_by_way_of_scikit_learn(tmp_path, serve, monkeypatch):
+    arff = "@relation toy\n@attribute ID numeric\n@attribute 'V1' numeric\n"
+    arff += "@attribute V2 {'a b',c}\n@attribute Class {1,2,6}\n@data\n"
+    arff += "1,0.5,'a b',1\n2,?,c,6\n3,2.5,?,1\n"
+    columns = {"ID": "numeric", "V1": "numeric", "V2": "nominal", "Class": "nominal"}
+    serve_openml(serve, monkeypatch, arff, columns)
+    origin = OpenML(7, "Class", drop=("ID",), names=("x", "kind"))
+    toy = make_set(origin, clean=registry.keep_ethanol)
+    monkeypatch.setitem(SETS, "toy", toy)
+    path = registry.download(tmp_path, "toy")
+    assert gzip.decompress(path.read_bytes()) == b"x,kind,target\n0.5,a b,1\n,c,6\n2.5,,1\n"
+    assert load(tmp_path, "toy")[1].tolist() == [1, 0, 1]
 
 
 def test_labels_that_are_numbers_match_their_text():
