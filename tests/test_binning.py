@@ -357,7 +357,7 @@ def test_one_pass_chooses_and_codes_like_two(table, data):
     weight = np.array(data.draw(st.lists(weights, min_size=n_rows, max_size=n_rows)))
     seen = []
     binning, codes = bin_rows(
-        table, bins=5, sample_weight=weight, visit=lambda column: seen.append(column.name)
+        table, bins=5, sample_weight=weight, visit=lambda column, _: seen.append(column.name)
     )
     assert binning == build_binning(table, bins=5, sample_weight=weight)
     assert codes.dtype == np.uint8

@@ -5,7 +5,7 @@ feature, and everything that is learned from the rows is a sum over rows that sh
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -18,14 +18,13 @@ from ruleglm.frames import (
     Column,
     Kind,
     Level,
-    LevelColumn,
-    NumberColumn,
     Table,
     TableScan,
     check_name,
 )
 from ruleglm.rules import Rule
-from ruleglm.thresholds import TIE, choose_thresholds, collect_distinct, merge_thresholds
+from ruleglm.sketches import LevelSketch, NumberSketch, Sketch, sketch_column
+from ruleglm.thresholds import TIE, choose_thresholds, merge_thresholds
 
 __all__ = [
     "BinRule",
@@ -37,6 +36,7 @@ __all__ = [
     "Vocabulary",
     "bin_rows",
     "build_binning",
+    "choose_binning",
 ]
 
 BinRule: TypeAlias = tuple[tuple[int, int], ...]
@@ -156,7 +156,7 @@ def bin_rows(
     sample_weight: FloatArray | None = None,
     min_level_share: float = 0.0,
     wanted: Mapping[str, Sequence[Level]] | None = None,
-    visit: Callable[[Column], None] | None = None,
+    visit: Callable[[Column, Sketch], None] | None = None,
 ) -> tuple[Binning, CodeArray]:
     """Choose the bins of every column and code its rows, going over the columns once.
 
@@ -176,7 +176,7 @@ def bin_rows(
     wanted : mapping of str to sequence of float or level, optional
         Thresholds and levels that the bins of a column have to tell apart, beside those chosen.
     visit : callable, optional
-        Called with each column in turn, for what else is to be made of it.
+        Called with each column and its summary in turn, for what else is to be made of them.
 
     Returns
     -------
@@ -185,16 +185,18 @@ def bin_rows(
     codes : ndarray of shape (n_features, n_rows), uint8
         What `Binning.encode` returns for the same rows.
     """
-    chooser = _make_chooser(table, bins, thresholds, sample_weight, min_level_share, wanted)
+    chooser = _make_chooser(table.names, bins, thresholds, min_level_share, wanted)
+    rows, weight = _drop_weightless(sample_weight, table.n_rows)
     features: list[FeatureBins] = []
     codes = np.empty((len(table.names), table.n_rows), dtype=CODE_DTYPE)
     for column in table.columns:
-        chosen = chooser.choose(column)
+        sketch = sketch_column(column if rows is None else column.take(rows), weight)
+        chosen = chooser.choose(sketch)
         codes[len(features)] = chosen.encode(column)
         features.append(chosen)
         if visit is not None:
-            visit(column)
-        del column  # so that it is gone before the next is read
+            visit(column, sketch)
+        del column, sketch  # so that they are gone before the next is read
     return Binning(tuple(features)), codes
 
 
@@ -207,43 +209,68 @@ def build_binning(
     min_level_share: float = 0.0,
 ) -> Binning:
     """Choose the bins of every column and code no rows; the parameters are those of `bin_rows`."""
-    chooser = _make_chooser(table, bins, thresholds, sample_weight, min_level_share)
-    return Binning(tuple(map(chooser.choose, table.columns)))
+    rows, weight = _drop_weightless(sample_weight, table.n_rows)
+    columns = (column if rows is None else column.take(rows) for column in table.columns)
+    return choose_binning(
+        (sketch_column(column, weight) for column in columns),
+        table.names,
+        bins=bins,
+        thresholds=thresholds,
+        min_level_share=min_level_share,
+    )
+
+
+def choose_binning(
+    sketches: Iterable[Sketch],
+    names: Sequence[str],
+    *,
+    bins: int = 32,
+    thresholds: Mapping[str, Sequence[float]] | None = None,
+    min_level_share: float = 0.0,
+    wanted: Mapping[str, Sequence[Level]] | None = None,
+) -> Binning:
+    """Choose the bins of columns by their summaries; the other parameters are those of `bin_rows`.
+
+    Parameters
+    ----------
+    sketches : iterable of NumberSketch or LevelSketch
+        Of the rows of positive weight, one for each column.
+    names : sequence of str
+        Names of the columns, in the same order.
+    """
+    chooser = _make_chooser(names, bins, thresholds, min_level_share, wanted)
+    return Binning(tuple(map(chooser.choose, sketches)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Chooser:
-    """Chooses the bins of one column after the other; ``rows`` are those of positive weight."""
+    """Chooses the bins of one column after the other."""
 
     bins: int
     thresholds: dict[str, tuple[float, ...]]
-    rows: BoolArray | None
-    weight: FloatArray | None
     min_level_share: float
     wanted: Mapping[str, Sequence[Level]]
 
-    def choose(self, column: Column) -> FeatureBins:
-        if self.rows is not None:
-            column = column.take(self.rows)
-        given = self.thresholds.get(column.name)
-        wanted = self.wanted.get(column.name, ())
-        if isinstance(column, NumberColumn):
-            return _bin_numbers(column, self.weight, self.bins, given, tuple(map(float, wanted)))
+    def choose(self, sketch: Sketch) -> FeatureBins:
+        given = self.thresholds.get(sketch.name)
+        wanted = self.wanted.get(sketch.name, ())
+        if isinstance(sketch, NumberSketch):
+            return _bin_numbers(sketch, self.bins, given, tuple(map(float, wanted)))
         if given is not None:
             raise ValueError(
-                f"`thresholds` names column {column.name!r}, which holds levels; only numbers "
+                f"`thresholds` names column {sketch.name!r}, which holds levels; only numbers "
                 "have them."
             )
-        if column.ordered:
-            return _bin_ordered(column)
-        return _bin_levels(column, self.weight, self.min_level_share, wanted)
+        if sketch.ordered:
+            observed = [*(sketch.weights > 0.0).tolist(), False, sketch.missing > 0.0]
+            return OrderedBins(sketch.name, sketch.levels, _pack_mask(observed))
+        return _bin_levels(sketch, self.min_level_share, wanted)
 
 
 def _make_chooser(
-    table: Table | TableScan,
+    names: Sequence[str],
     bins: int,
     thresholds: Mapping[str, Sequence[float]] | None,
-    sample_weight: FloatArray | None,
     min_level_share: float,
     wanted: Mapping[str, Sequence[Level]] | None = None,
 ) -> _Chooser:
@@ -252,13 +279,12 @@ def _make_chooser(
         raise ValueError(f"`bins` must be from 2 to 254, got {bins}.")
     if not 0.0 <= min_level_share <= 1.0:
         raise ValueError(f"`min_level_share` must be from 0 to 1, got {min_level_share}.")
-    given = _check_thresholds(table.names, thresholds or {})
-    rows, weight = _drop_weightless(sample_weight, table.n_rows)
-    return _Chooser(bins, given, rows, weight, min_level_share, wanted or {})
+    given = _check_thresholds(names, thresholds or {})
+    return _Chooser(bins, given, min_level_share, wanted or {})
 
 
 def _check_thresholds(
-    names: tuple[str, ...], thresholds: Mapping[str, Sequence[float]]
+    names: Sequence[str], thresholds: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
     checked = {}
     for name, given in thresholds.items():
@@ -291,43 +317,34 @@ def _drop_weightless(
 
 
 def _bin_numbers(
-    column: NumberColumn,
-    weight: FloatArray | None,
-    bins: int,
-    given: tuple[float, ...] | None,
-    wanted: tuple[float, ...],
+    sketch: NumberSketch, bins: int, given: tuple[float, ...] | None, wanted: tuple[float, ...]
 ) -> NumberBins:
-    distinct = collect_distinct(column.values, weight)
+    distinct = sketch.distinct
     thresholds = choose_thresholds(distinct, bins) if given is None else given
     if wanted:
         thresholds = merge_thresholds(distinct, thresholds, wanted)
     ends = np.searchsorted(distinct.values, thresholds, side="right")
     filled = np.diff(ends, prepend=0, append=len(distinct.values)) > 0
-    has_missing = bool(np.isnan(column.values).any())
-    return NumberBins(column.name, thresholds, _pack_mask([*filled.tolist(), has_missing]))
+    observed = _pack_mask([*filled.tolist(), sketch.missing > 0.0])
+    return NumberBins(sketch.name, thresholds, observed)
 
 
-def _bin_levels(
-    column: LevelColumn,
-    weight: FloatArray | None,
-    min_level_share: float,
-    wanted: Sequence[Level],
-) -> LevelBins:
-    per_level = _level_weights(column, weight)
-    kept = _keep_levels(column.levels, per_level[:-1], min_level_share, wanted)
-    others = np.delete(per_level[:-1], kept).sum()
-    observed = [*(per_level[kept] > 0.0).tolist(), others > 0.0, per_level[-1] > 0.0]
-    return LevelBins(column.name, tuple(column.levels[j] for j in kept), _pack_mask(observed))
+def _bin_levels(sketch: LevelSketch, min_level_share: float, wanted: Sequence[Level]) -> LevelBins:
+    weights = sketch.weights
+    least = min_level_share * sketch.known * (1.0 - TIE)
+    kept = _keep_levels(sketch.levels, weights, least, wanted)
+    others = np.delete(weights, kept).sum() + sketch.others
+    observed = [*(weights[kept] > 0.0).tolist(), others > 0.0, sketch.missing > 0.0]
+    return LevelBins(sketch.name, tuple(sketch.levels[j] for j in kept), _pack_mask(observed))
 
 
 def _keep_levels(
     levels: tuple[Level, ...],
     weights: FloatArray,
-    min_level_share: float,
+    least: float,
     wanted: Sequence[Level],
 ) -> list[int]:
     """Return positions of the levels that get a bin of their own, ascending."""
-    least = min_level_share * weights.sum() * (1.0 - TIE)
     asked = [j for j, level in enumerate(levels) if level in wanted]
     kept = [
         j
@@ -335,19 +352,6 @@ def _keep_levels(
         if weights[j] > 0.0 and weights[j] >= least and levels[j] not in (-math.inf, math.inf)
     ]
     return sorted(list(dict.fromkeys([*asked, *kept]))[:MOST_LEVELS])
-
-
-def _bin_ordered(column: LevelColumn) -> OrderedBins:
-    per_level = _level_weights(column, None)
-    observed = [*(per_level[:-1] > 0.0).tolist(), False, per_level[-1] > 0.0]
-    return OrderedBins(column.name, column.levels, _pack_mask(observed))
-
-
-def _level_weights(column: LevelColumn, weight: FloatArray | None) -> FloatArray:
-    """Return the weight of each level, and last that of missing values."""
-    n_levels = len(column.levels)
-    counts = np.bincount(column.codes + 1, weights=weight, minlength=n_levels + 1)
-    return np.append(counts[1:], counts[0]).astype(np.float64)
 
 
 def _pack_mask(filled: Sequence[bool]) -> int:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ruleglm.dtypes import FloatArray
-from ruleglm.frames import Column, NumberColumn, Table
+from ruleglm.frames import Column, Table
 from ruleglm.rules import LinearTerm
+from ruleglm.sketches import NumberSketch, Sketch
+from ruleglm.thresholds import TIE
 
 WINSOR_SHARE = 0.025
 TYPICAL_RULE_SD = 0.4
@@ -49,7 +51,6 @@ class LinearColumns:
     ----------
     n_rows : int
         Number of rows.
-    weights : (n_rows,) float64, or None for equal weights
     names : collection of str, the columns that may be terms
 
     Attributes
@@ -58,17 +59,16 @@ class LinearColumns:
     values : (n_terms, n_rows) float64, the terms as they enter the fit
     """
 
-    def __init__(self, n_rows: int, weights: FloatArray | None, names: Container[str]) -> None:
+    def __init__(self, n_rows: int, names: Container[str]) -> None:
         self.terms: list[ScaledTerm] = []
         self.values = np.empty((0, n_rows))
-        self._weights = weights
         self._names = names
 
-    def add(self, column: Column) -> None:
+    def add(self, column: Column, sketch: Sketch) -> None:
         """Make a term of a number column that varies; leave out any other column."""
-        if not isinstance(column, NumberColumn) or column.name not in self._names:
+        if not isinstance(sketch, NumberSketch) or sketch.name not in self._names:
             return
-        term = _build_term(column, self._weights)
+        term = build_term(sketch)
         if term is None:
             return
         self.terms.append(term)
@@ -77,22 +77,23 @@ class LinearColumns:
         self.values[-1] = term.column(Table((column,)))
 
 
-def _build_term(column: NumberColumn, weights: FloatArray | None) -> ScaledTerm | None:
-    known = np.isfinite(column.values)
-    values = column.values[known]
+def build_term(sketch: NumberSketch) -> ScaledTerm | None:
+    """Make the term of a column by its summary; None if it does not vary."""
+    finite = np.isfinite(sketch.distinct.values)
+    values, weights = sketch.distinct.values[finite], sketch.distinct.weights[finite]
     if len(values) == 0:
         return None
-    shares = np.ones(len(values)) if weights is None else weights[known]
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(shares[order])
-    limits = np.array([WINSOR_SHARE, 1 - WINSOR_SHARE]) * reached[-1]
-    places = np.minimum(np.searchsorted(reached, limits), len(values) - 1)
-    low, high = (float(value) for value in values[order[places]])
+    reached = np.cumsum(weights)
+    limits = np.array([WINSOR_SHARE, 1 - WINSOR_SHARE]) * (reached[-1] * (1.0 - TIE))
+    low, high = values[np.searchsorted(reached, limits)].tolist()
     if not low < high:
         return None
-    center, sd = moments(np.clip(values, low, high), shares)
-    term = LinearTerm(column.name, low, high, center)
-    return _scale(term, center, sd, Table((column,)), weights) if sd else None
+    center, sd = moments(np.clip(values, low, high), weights)
+    if not sd:
+        return None
+    shown = np.append(np.clip(sketch.distinct.values, low, high), center)
+    spread = moments(shown, np.append(sketch.distinct.weights, sketch.missing))[1]
+    return ScaledTerm(LinearTerm(sketch.name, low, high, center), center, sd, spread)
 
 
 def scale_term(term: LinearTerm, table: Table, weights: FloatArray | None) -> ScaledTerm | None:
@@ -101,16 +102,9 @@ def scale_term(term: LinearTerm, table: Table, weights: FloatArray | None) -> Sc
     values = term.values(table)[known]
     if len(values) == 0:
         return None
-    center, sd = moments(values, np.ones(len(values)) if weights is None else weights[known])
-    return _scale(term, center, sd, table, weights) if sd else None
-
-
-def _scale(
-    term: LinearTerm, center: float, sd: float, table: Table, weights: FloatArray | None
-) -> ScaledTerm:
-    values = term.values(table)
-    spread = moments(values, np.ones(len(values)) if weights is None else weights)[1]
-    return ScaledTerm(term, center, sd, spread)
+    center, sd = moments(values, None if weights is None else weights[known])
+    spread = moments(term.values(table), weights)[1]
+    return ScaledTerm(term, center, sd, spread) if sd else None
 
 
 def moments(values: FloatArray, shares: FloatArray | None) -> tuple[float, float]:

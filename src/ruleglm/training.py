@@ -329,7 +329,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     weights, y, offset = raw.weights, raw.y, raw.offset
     shares = None if weights is None else weights / weights.sum()
     names = raw.expert.line_names(raw.scan.names, settings.linear_terms)
-    lines = LinearColumns(raw.scan.n_rows, shares, names) if names else None
+    lines = LinearColumns(raw.scan.n_rows, names) if names else None
     binning, codes = bin_rows(
         raw.scan,
         bins=FINE_BINS if settings.bins is None else settings.bins,
