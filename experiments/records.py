@@ -1,0 +1,178 @@
+"""The study's committed results and the paper's numbers, read and summarised over folds."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+FOLDS = 10
+"""Outer folds of a full run."""
+PAPER_METHODS = ("LR1", "LRR", "RuleFit", "LR1N", "LRRN", "RuleFitN", "GBT", "SVM")
+REPRODUCED = ("LR1", "LRR", "LR1N", "LRRN")
+"""The paper's own methods."""
+OURS = (*REPRODUCED, "LRRI", "LRRN+", "Pursuit")
+METHODS = (*PAPER_METHODS, "LRRI", "LRRN+", "Pursuit", "LightGBM", "XGBoost", "EBM")
+SCORE_COLUMNS = (
+    *("dataset", "task", "method", "metric", "fold", "score", "complexity", "rules"),
+    *("parameters", "seconds", "cpu_seconds", "train_rows", "note"),
+)
+KEYS = ["metric", "dataset", "method", "fold"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is measured: its name in the records, its title, and how a mean is shown."""
+
+    name: str
+    title: str
+    larger_is_better: bool
+    show: Callable[[float, float | None], tuple[str, str]]
+    """From mean and standard error: the figure that may be bold, and what follows it."""
+
+    @property
+    def sign(self) -> int:
+        """Return 1 if more is better, else -1."""
+        return 1 if self.larger_is_better else -1
+
+
+def show_scientific(mean: float, error: float | None) -> tuple[str, str]:
+    """Show 0.00258 and 0.00075 as the paper does: 2.58 (0.75) E-3."""
+    digits, exponent = f"{mean:.2e}".split("e")
+    power = int(exponent)
+    after = "" if power == 0 else f" E{power}"
+    return digits, show_error(None if error is None else error / 10.0**power, 2) + after
+
+
+def show_percent(mean: float, error: float | None) -> tuple[str, str]:
+    """Show a fraction as percent with one decimal."""
+    return f"{100 * mean:.1f}", show_error(None if error is None else 100 * error, 1)
+
+
+def show_plain(mean: float, error: float | None) -> tuple[str, str]:
+    """Show a number with one decimal."""
+    return f"{mean:.1f}", show_error(error, 1)
+
+
+def show_error(error: float | None, decimals: int) -> str:
+    """Show a standard error in parentheses; one fold has none."""
+    return "" if error is None or np.isnan(error) else f" ({error:.{decimals}f})"
+
+
+METRICS = (
+    Metric("brier", "Brier score", False, show_scientific),
+    Metric("accuracy", "Accuracy (%)", True, show_percent),
+    Metric("r2", "R² (%)", True, show_percent),
+)
+COMPLEXITY = Metric("complexity", "Weighted number of rules", False, show_plain)
+
+
+def read_paper() -> pd.DataFrame:
+    """Read the paper's tables; ``unit`` is the last printed digit of a mean."""
+    return pd.read_csv(Path(__file__).parent / "paper_results.csv")
+
+
+@dataclass(frozen=True)
+class Study:
+    """All results of a folder, beside the paper's."""
+
+    scores: pd.DataFrame
+    curves: pd.DataFrame
+    versions: pd.DataFrame
+    paper: pd.DataFrame
+
+    @classmethod
+    def read(cls, results: Path) -> "Study":
+        """Read ``scores.csv``, ``curves.csv`` and ``versions.csv``; the last two may be absent."""
+        path = results / "scores.csv"
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is not there: write it by the study's run stage")
+        scores = pd.read_csv(path, keep_default_na=True)
+        if missing := sorted(set(SCORE_COLUMNS) - set(scores.columns)):
+            raise ValueError(f"{path} lacks the columns {', '.join(missing)}")
+        twice = scores[scores.duplicated(KEYS)]
+        if len(twice):
+            raise ValueError(f"{path} has two lines for {', '.join(map(str, twice[KEYS].iloc[0]))}")
+        return cls(
+            scores,
+            *(read_optional(results / name) for name in ("curves.csv", "versions.csv")),
+            read_paper(),
+        )
+
+    @cached_property
+    def finished(self) -> pd.DataFrame:
+        """The lines that have a score."""
+        return self.scores[np.isfinite(self.scores.score)]
+
+    def of(self, metric: str) -> pd.DataFrame:
+        """Return the finished lines of a metric."""
+        return self.finished[self.finished.metric == metric]
+
+    def datasets(self, metric: str) -> list[str]:
+        """Return the data sets that have results, in the paper's order, others after them."""
+        known = self.paper[self.paper.table == metric].dataset
+        return in_order(self.of(metric).dataset, known)
+
+    def methods(self, metric: str) -> list[str]:
+        """Return the methods that have results, in the paper's order, ours and others after."""
+        return in_order(self.of(metric).method, METHODS)
+
+    def summary(self, metric: str) -> pd.DataFrame:
+        """Return means and standard errors by (dataset, method); complexity's of its folds."""
+        groups = self.of(metric).groupby(["dataset", "method"])
+        return pd.DataFrame(
+            {
+                "mean": groups.score.mean(),
+                "se": groups.score.sem(),
+                "folds": groups.fold.nunique(),
+                "complexity": groups.complexity.mean(),
+                "complexity_se": groups.complexity.sem(),
+                "cpu": groups.cpu_seconds.median(),
+                "note": groups.note.agg(join_notes),
+            }
+        )
+
+    def paper_cell(self, table: str, dataset: str, method: str) -> pd.Series | None:
+        """Return the paper's mean, standard error and unit, or None."""
+        key = (table, dataset, method)
+        return self.paper_index.loc[key] if key in self.paper_index.index else None
+
+    @cached_property
+    def paper_index(self) -> pd.DataFrame:
+        """The paper's numbers by table, data set and method."""
+        return self.paper.set_index(["table", "dataset", "method"]).sort_index()
+
+    def shared(
+        self, metric: str, methods: Iterable[str], value: str = "score"
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return means by data set and method over the folds that all of the methods have.
+
+        The second frame has the number of those folds. Data sets without such folds are left out.
+        """
+        methods = list(methods)
+        lines = self.of(metric)
+        lines = lines[lines.method.isin(methods) & lines[value].notna()]
+        wide = lines.pivot(index=["dataset", "fold"], columns="method", values=value)
+        wide = wide.reindex(columns=methods).dropna()
+        sets = [name for name in self.datasets(metric) if name in wide.index.get_level_values(0)]
+        groups = wide.groupby(level="dataset")
+        return groups.mean().loc[sets], groups.size().loc[sets]
+
+
+def read_optional(path: Path) -> pd.DataFrame:
+    """Read a CSV, or nothing where there is none."""
+    return pd.read_csv(path) if path.exists() else pd.DataFrame()
+
+
+def in_order(values: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the distinct values, those known first and in their order."""
+    present = dict.fromkeys(values)
+    first = [value for value in dict.fromkeys(known) if value in present]
+    return first + [value for value in present if value not in first]
+
+
+def join_notes(notes: pd.Series) -> str:
+    """Return the distinct notes of some folds as one text."""
+    return "; ".join(dict.fromkeys(str(note) for note in notes.dropna() if str(note).strip()))
