@@ -33,8 +33,13 @@ class Metric:
     """From mean and standard error: the figure that may be bold, and what follows it."""
 
     @property
+    def words(self) -> str:
+        """The title without its unit."""
+        return self.title.split(" (")[0]
+
+    @property
     def sign(self) -> int:
-        """Return 1 if more is better, else -1."""
+        """1 if more is better, else -1."""
         return 1 if self.larger_is_better else -1
 
 
@@ -75,6 +80,28 @@ def read_paper() -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A method on a data set, over its folds; complexities are nan where a method has none."""
+
+    mean: float
+    se: float
+    folds: int
+    complexity: float
+    complexity_se: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A figure of the paper; the standard error is nan where it has none."""
+
+    mean: float
+    se: float
+    unit: float
+    """The last printed digit of the mean."""
+
+
+@dataclass(frozen=True)
 class Study:
     """All results of a folder, beside the paper's."""
 
@@ -89,12 +116,13 @@ class Study:
         path = results / "scores.csv"
         if not path.exists():
             raise FileNotFoundError(f"{path} is not there: write it by the study's run stage")
-        scores = pd.read_csv(path, keep_default_na=True)
+        scores = pd.read_csv(path, dtype={"note": str})
         if missing := sorted(set(SCORE_COLUMNS) - set(scores.columns)):
             raise ValueError(f"{path} lacks the columns {', '.join(missing)}")
         twice = scores[scores.duplicated(KEYS)]
         if len(twice):
             raise ValueError(f"{path} has two lines for {', '.join(map(str, twice[KEYS].iloc[0]))}")
+        scores["note"] = scores.note.fillna("").str.strip()
         return cls(
             scores,
             *(read_optional(results / name) for name in ("curves.csv", "versions.csv")),
@@ -119,30 +147,34 @@ class Study:
         """Return the methods that have results, in the paper's order, ours and others after."""
         return in_order(self.of(metric).method, METHODS)
 
-    def summary(self, metric: str) -> pd.DataFrame:
-        """Return means and standard errors by (dataset, method); complexity's of its folds."""
-        groups = self.of(metric).groupby(["dataset", "method"])
-        return pd.DataFrame(
-            {
-                "mean": groups.score.mean(),
-                "se": groups.score.sem(),
-                "folds": groups.fold.nunique(),
-                "complexity": groups.complexity.mean(),
-                "complexity_se": groups.complexity.sem(),
-                "cpu": groups.cpu_seconds.median(),
-                "note": groups.note.agg(join_notes),
-            }
-        )
+    def summary(self, metric: str) -> dict[tuple[str, str], Line]:
+        """Return means and standard errors by (dataset, method)."""
+        return self._summaries[metric]
 
-    def paper_cell(self, table: str, dataset: str, method: str) -> pd.Series | None:
-        """Return the paper's mean, standard error and unit, or None."""
-        key = (table, dataset, method)
-        return self.paper_index.loc[key] if key in self.paper_index.index else None
+    def paper_cell(self, table: str, dataset: str, method: str) -> Printed | None:
+        """Return what the paper printed in a cell, or None."""
+        return self._printed.get((table, dataset, method))
+
+    def curve(self, dataset: str, method: str) -> pd.DataFrame:
+        """Return the lines of a curve, none if there are none."""
+        return self._curves.get((dataset, method), self.curves.iloc[:0])
 
     @cached_property
-    def paper_index(self) -> pd.DataFrame:
-        """The paper's numbers by table, data set and method."""
-        return self.paper.set_index(["table", "dataset", "method"]).sort_index()
+    def _curves(self) -> dict[tuple[str, str], pd.DataFrame]:
+        return dict(iter(self.curves.groupby(["dataset", "method"]))) if len(self.curves) else {}
+
+    @cached_property
+    def _summaries(self) -> dict[str, dict[tuple[str, str], Line]]:
+        return {metric.name: summarise(self.of(metric.name)) for metric in METRICS}
+
+    @cached_property
+    def _printed(self) -> dict[tuple[str, str, str], Printed]:
+        return {
+            (line.table, line.dataset, line.method): Printed(
+                line.mean, line.standard_error, line.unit
+            )
+            for line in self.paper.itertuples()
+        }
 
     def shared(
         self, metric: str, methods: Iterable[str], value: str = "score"
@@ -161,6 +193,26 @@ class Study:
         return groups.mean().loc[sets], groups.size().loc[sets]
 
 
+def summarise(lines: pd.DataFrame) -> dict[tuple[str, str], Line]:
+    """Return the means of the folds of each data set and method."""
+    groups = lines.groupby(["dataset", "method"])
+    frame = pd.DataFrame(
+        {
+            "mean": groups.score.mean(),
+            "se": groups.score.sem(),
+            "folds": groups.fold.nunique(),
+            "complexity": groups.complexity.mean(),
+            "complexity_se": groups.complexity.sem(),
+        }
+    )
+    noted = lines[lines.note != ""]
+    notes = noted.groupby(["dataset", "method"]).note.agg(lambda notes: "; ".join(notes.unique()))
+    return {
+        line[0]: Line(*line[1:], note=notes.get(line[0], ""))
+        for line in frame.itertuples(name=None)
+    }
+
+
 def read_optional(path: Path) -> pd.DataFrame:
     """Read a CSV, or nothing where there is none."""
     return pd.read_csv(path) if path.exists() else pd.DataFrame()
@@ -171,8 +223,3 @@ def in_order(values: Iterable[str], known: Iterable[str]) -> list[str]:
     present = dict.fromkeys(values)
     first = [value for value in dict.fromkeys(known) if value in present]
     return first + [value for value in present if value not in first]
-
-
-def join_notes(notes: pd.Series) -> str:
-    """Return the distinct notes of some folds as one text."""
-    return "; ".join(dict.fromkeys(str(note) for note in notes.dropna() if str(note).strip()))

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import stats
-
 from experiments.records import read_paper
 from experiments.statistics import adjust_holm, compare_with, friedman_test, rank_methods
+from scipy import stats
 
 TABLES = ["brier", "brier_complexity", "r2", "r2_complexity", "accuracy", "accuracy_complexity"]
 SIGNIFICANT = {  # differences from LRRN that the paper names, and their level
@@ -67,12 +66,8 @@ def test_friedman_leaves_ties_uncorrected():
 
 def test_ranks_share_ties_and_know_the_direction():
     values = [[0.1, 0.3, 0.1, 0.2], [4, 3, 2, 1]]
-    np.testing.assert_allclose(
-        rank_methods(values, larger_is_better=False), [2.75, 3.5, 1.75, 2.0]
-    )
-    np.testing.assert_allclose(
-        rank_methods(values, larger_is_better=True), [2.25, 1.5, 3.25, 3.0]
-    )
+    np.testing.assert_allclose(rank_methods(values, larger_is_better=False), [2.75, 3.5, 1.75, 2.0])
+    np.testing.assert_allclose(rank_methods(values, larger_is_better=True), [2.25, 1.5, 3.25, 3.0])
 
 
 def test_methods_that_always_rank_alike_are_certain_to_differ():
