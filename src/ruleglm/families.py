@@ -12,6 +12,7 @@ an interval around 0 that holds every gradient, so v pulled towards 0 never leav
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -82,25 +83,14 @@ class Family(ABC):
     def _shift_null_eta(
         self, centre: float, y: FloatArray, weights: FloatArray, offset: FloatArray
     ) -> float:
-        """Return the intercept, given the one that there would be without an offset.
-
-        The derivative in eta grows with eta, so that the intercept is the given one less some value
-        of the offset: Newton's method, halving that bracket where it would leave it.
-        """
+        """Return the intercept, given the one that there would be without an offset."""
         present = offset[weights > 0.0]
-        low, high = centre - float(present.max()), centre - float(present.min())
-        if low == high:
-            return low
-        b = 0.5 * (low + high)
-        for _ in range(_MAX_NEWTON_STEPS):
+
+        def slopes(b: float) -> tuple[float, float]:
             gradient, hessian = self.gradient_and_hessian(y, offset + b)
-            slope, curvature = float(np.sum(weights * gradient)), float(np.sum(weights * hessian))
-            low, high = (low, b) if slope > 0.0 else (b, high)
-            newton = b - slope / curvature if curvature > 0.0 else low
-            previous, b = b, newton if low < newton < high else 0.5 * (low + high)
-            if abs(b - previous) <= 1e-15 * max(1.0, abs(b)):
-                break
-        return b
+            return float(np.sum(weights * gradient)), float(np.sum(weights * hessian))
+
+        return shift_intercept(centre, float(present.min()), float(present.max()), slopes)
 
     @abstractmethod
     def _is_valid(self, y: FloatArray) -> BoolArray:
@@ -388,6 +378,34 @@ class NegativeBinomial(LogLink):
         if total <= 0.0:
             return -NULL_ETA_LIMIT
         return self._shift_null_eta(float(np.log(total / np.sum(weights))), y, weights, offset)
+
+
+def shift_intercept(
+    centre: float, least: float, most: float, slopes: Callable[[float], tuple[float, float]]
+) -> float:
+    """Return the intercept of a model with an offset, given the one that it has without.
+
+    The derivative in eta grows with eta, so that the intercept is the given one less some value
+    of the offset: Newton's method, halving that bracket where it would leave it.
+
+    Parameters
+    ----------
+    centre : float
+    least, most : float, of the offset
+    slopes : callable, gives both derivatives of the loss at an intercept
+    """
+    low, high = centre - most, centre - least
+    if low == high:
+        return low
+    b = 0.5 * (low + high)
+    for _ in range(_MAX_NEWTON_STEPS):
+        slope, curvature = slopes(b)
+        low, high = (low, b) if slope > 0.0 else (b, high)
+        newton = b - slope / curvature if curvature > 0.0 else low
+        previous, b = b, newton if low < newton < high else 0.5 * (low + high)
+        if abs(b - previous) <= 1e-15 * max(1.0, abs(b)):
+            break
+    return b
 
 
 def _negative_entropy(success: FloatArray, failure: FloatArray) -> FloatArray:

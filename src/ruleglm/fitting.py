@@ -12,7 +12,7 @@ import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray, IntArray
-from ruleglm.engines import LocalEngine
+from ruleglm.engines import Engine
 from ruleglm.ensemble import DEGREE_WEIGHT, RuleEnsemble
 from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans
@@ -119,11 +119,11 @@ class Refitter:
         self._rows = rows
         self._n_threads = n_threads
         self._linear: tuple[int, ...] | None = None
-        self._engine: LocalEngine
+        self._engine: Engine
 
     def hold(
         self, rules: Sequence[BinRule], degrees: Sequence[int], linear: tuple[int, ...]
-    ) -> tuple[LocalEngine, IntArray]:
+    ) -> tuple[Engine, IntArray]:
         """Give the engine the columns of a model; return it and the order that rules have in it."""
         if linear != self._linear:
             self._linear = linear
@@ -202,7 +202,7 @@ def walk_penalties(
 
 
 def resume(
-    engine: LocalEngine,
+    engine: Engine,
     rows: TrainingRows,
     bans: Bans,
     settings: FitSettings,
@@ -256,7 +256,7 @@ def choose_grid(
 
 
 def loose_sizes(
-    engine: LocalEngine, pricer: Pricer, limits: Limits, free: Sequence[int]
+    engine: Engine, pricer: Pricer, limits: Limits, free: Sequence[int]
 ) -> Callable[[Penalty], float]:
     """Return what solves for a penalty loosely, from the last solution, and gives the size."""
     coef: FloatArray | None = None
@@ -277,7 +277,7 @@ def loose_sizes(
 
 
 def find_first_lambda(
-    engine: LocalEngine,
+    engine: Engine,
     pricer: Pricer,
     table: ConditionTable,
     ratio: float,
@@ -292,7 +292,7 @@ def find_first_lambda(
 
     Parameters
     ----------
-    engine : LocalEngine without priced rules; left standing at the model of what is free
+    engine : Engine without priced rules; left standing at the model of what is free
     pricer : Pricer
     table : ConditionTable
     ratio : float, ``lambda_1 / lambda_0``
@@ -304,7 +304,7 @@ def find_first_lambda(
 
 
 def first_lambda_here(
-    engine: LocalEngine, pricer: Pricer, table: ConditionTable, ratio: float, limits: Limits
+    engine: Engine, pricer: Pricer, table: ConditionTable, ratio: float, limits: Limits
 ) -> float:
     """Return the smallest ``lambda_0`` at which no rule improves the model as it stands."""
     score = engine.score()
@@ -319,7 +319,7 @@ def first_lambda_here(
 
 
 def relax(
-    engine: LocalEngine,
+    engine: Engine,
     refitter: Refitter,
     penalty: Penalty,
     solution: Solution,

@@ -46,6 +46,17 @@ class JointHistograms:
         return (self.cube(t) for t in range(len(self.tuples)))
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """What went to and from rows in other places: messages and bytes."""
+
+    messages: int = 0
+    bytes: int = 0
+
+    def __sub__(self, other: "Traffic") -> "Traffic":
+        return Traffic(self.messages - other.messages, self.bytes - other.bytes)
+
+
 def histogram_starts(tuples: IntArray, n_bins: IntArray) -> IntArray:
     """Return where each tuple's histogram starts in one flat array."""
     sizes = np.prod(n_bins[tuples], axis=1)
@@ -61,6 +72,10 @@ class Engine(Protocol):
     rules: list[BinRule]
     degrees: list[int]
     workers: Workers
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was moved so far; nothing where the rows are here."""
 
     def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
         """Append columns for ``rules``, with coefficients of zero; return how many were added.

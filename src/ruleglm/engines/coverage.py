@@ -1,11 +1,56 @@
-"""Which splits of the rows a model's columns make: collinear columns are not wanted twice."""
+"""Which splits of the rows a model's columns make: collinear columns are not wanted twice.
+
+A split is named by a sum over parts of the rows, so that parts in several places can name it
+without sending rows: each gives a hash of its bits as they are and one of their complement.
+"""
 
 import hashlib
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import numpy as np
 
-from ruleglm.dtypes import WordArray
+from ruleglm.dtypes import WORD_DTYPE, WordArray
+
+CoverageName: TypeAlias = tuple[bytes, bool]
+"""Name of a split of the rows, and whether it is named by the rows that are not covered."""
+
+
+def hash_columns(columns: WordArray, n_rows: int, number: int = 0) -> WordArray:
+    """Return what one part adds to the names of columns, shape (n_columns, 5).
+
+    Two words for the rows covered, two for the others, and whether the very first row is covered.
+
+    Parameters
+    ----------
+    columns : (n_columns, n_words) uint64
+    n_rows : int, at least 1
+    number : int, of the part; 0 holds the first row
+    """
+    out = np.zeros((len(columns), 5), WORD_DTYPE)
+    last = ~np.uint64(0) >> np.uint64(-n_rows % 64)
+    for words, sums in zip(columns, out, strict=True):
+        others = ~words
+        others[-1] &= last
+        sums[:2] = _hash(words, number)
+        sums[2:4] = _hash(others, number)
+        sums[4] = 0 if number else words[0] & np.uint64(1)
+    return out
+
+
+def _hash(words: WordArray, number: int) -> WordArray:
+    salt = number.to_bytes(8, "little")
+    digest = hashlib.blake2b(words.tobytes(), digest_size=16, salt=salt).digest()
+    return np.frombuffer(digest, WORD_DTYPE)
+
+
+def name_columns(sums: WordArray) -> list[CoverageName]:
+    """Name splits from what all parts add to them; of two opposite ones, both by the same rows."""
+    turned = sums[:, 4].astype(np.bool_).tolist()
+    return [
+        (words[2:4].tobytes() if turn else words[:2].tobytes(), turn)
+        for words, turn in zip(sums, turned, strict=True)
+    ]
 
 
 class Coverages:
@@ -13,27 +58,22 @@ class Coverages:
 
     A column and the one that covers just the other rows are collinear with the intercept; what one
     does with a positive coefficient the other does with a negative one.
-
-    Parameters
-    ----------
-    n_rows : int
     """
 
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
+    def __init__(self) -> None:
         self._degrees: dict[tuple[bytes, int], int] = {}
         self._forbidden: set[bytes] = set()
 
-    def note(self, words: WordArray, degree: int, sign: int) -> bool:
+    def note(self, coverage: CoverageName, degree: int, sign: int) -> bool:
         """Note a column; tell whether none noted can do the same for as few conditions.
 
         Parameters
         ----------
-        words : (n_words,) uint64
+        coverage : CoverageName
         degree : int
         sign : int, that its coefficient has to have, 0 for any
         """
-        name, turned = self.name(words)
+        name, turned = coverage
         if name in self._forbidden:
             return False
         new = False
@@ -43,19 +83,11 @@ class Coverages:
                 new = True
         return new
 
-    def forbid(self, columns: Iterable[WordArray]) -> None:
+    def forbid(self, coverages: Iterable[CoverageName]) -> None:
         """From now on no column that splits the rows as one of these is new, but those noted."""
-        names = {self.name(words)[0] for words in columns}
+        names = {name for name, _ in coverages}
         self._forbidden = names - {name for name, _ in self._degrees}
 
     def forget(self) -> None:
         """Forget the columns noted, not what is forbidden."""
         self._degrees = {}
-
-    def name(self, words: WordArray) -> tuple[bytes, bool]:
-        """Name the split of a column, and tell whether it is named by the rows not covered."""
-        turned = bool(words[0] & np.uint64(1))
-        if turned:
-            words = ~words
-            words[-1] &= ~np.uint64(0) >> np.uint64(-self._n_rows % 64)
-        return hashlib.blake2b(words.tobytes(), digest_size=16).digest(), turned

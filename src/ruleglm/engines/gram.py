@@ -17,10 +17,11 @@ MAX_PARTS = 16
 
 
 class RowSums:
-    """Adds up over the rows of an engine."""
+    """Adds up over the rows of an engine, which are ``n_rows`` of ``n_total`` in all."""
 
-    def __init__(self, n_rows: int, workers: Workers) -> None:
+    def __init__(self, n_rows: int, n_total: int, workers: Workers) -> None:
         self._n_rows = n_rows
+        self._n_total = n_total
         self._workers = workers
 
     def parts(self, work: int) -> Iterable[slice]:
@@ -48,13 +49,13 @@ class RowSums:
     def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
         """Return the shared weights of the columns from ``n_old`` on with all up to themselves.
 
-        Without weights all rows have the same, and weigh 1 together.
+        Without weights all rows have the same, ``1 / n_total``.
         """
         shape = len(columns) - n_old, len(columns)
         if weights is None:
             block = np.empty(shape)
             kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
-            return block / self._n_rows
+            return block / self._n_total
 
         def total(rows: slice) -> FloatArray:
             out = np.empty(shape)
@@ -64,45 +65,39 @@ class RowSums:
         return self.add(total, self._n_rows * shape[0] * shape[1] // 8)
 
 
-def extend_gram(
-    gram: FloatArray,
+def gram_rows(
+    n_known: int,
     linear: FloatArray,
     columns: WordArray,
     frozen: FloatArray,
     weights: FloatArray | None,
     sums: RowSums,
 ) -> FloatArray:
-    """Add the columns that a Gram matrix lacks, weighted as those that it has.
+    """Return the rows of a Gram matrix from ``n_known`` on.
 
     Parameters
     ----------
-    gram : (n_known, n_known) float64, of the intercept, the linear terms and the first rules; or
-        empty
+    n_known : int, 0 or at least the intercept and the linear terms
     linear : (n_linear, n_rows) float64
     columns : (n_rules, n_words) uint64
     frozen : (n_rows,) float64, the weights
-    weights : the same, or None where all rows weigh alike and 1 together
+    weights : the same, or None where all rows weigh alike
     sums : RowSums
     """
     first, size = 1 + len(linear), 1 + len(linear) + len(columns)
-    if len(gram) == size:
-        return gram
-    n_old = max(0, len(gram) - first)
-    whole = np.zeros((size, size))
-    if len(gram):
-        whole[: len(gram), : len(gram)] = gram
-    else:
-        fill_linear_gram(linear, frozen, whole)
+    n_old = max(0, n_known - first)
+    whole = np.zeros((size - n_known, size))
     block = sums.of_products(columns, n_old, weights)
-    new = slice(first + n_old, size)
-    whole[new, 0] = whole[0, new] = np.diagonal(block, n_old)
+    rules = whole[first + n_old - n_known :]
+    rules[:, 0] = np.diagonal(block, n_old)
     for j, values in enumerate(linear):
-        shared = sums.of_columns(columns[n_old:], values * frozen)
-        whole[new, 1 + j] = whole[1 + j, new] = shared
+        rules[:, 1 + j] = sums.of_columns(columns[n_old:], values * frozen)
     corner = block[:, n_old:]
     corner[:] = np.tril(corner) + np.tril(corner, -1).T
-    whole[new, first:] = block
-    whole[first:, new] = block.T
+    rules[:, first:] = block
+    if n_known == 0:
+        fill_linear_gram(linear, frozen, whole)
+        whole[:first, first:] = rules[:, :first].T
     return whole
 
 

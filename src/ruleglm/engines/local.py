@@ -11,17 +11,18 @@ import numpy as np
 from ruleglm import kernels, parallel
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import (
-    INDEX_DTYPE,
     SUM_DTYPE,
     WORD_DTYPE,
     BoolArray,
     CodeArray,
     FloatArray,
     IntArray,
+    WordArray,
 )
-from ruleglm.engines.base import JointHistograms, RowVector, histogram_starts
-from ruleglm.engines.coverage import Coverages
-from ruleglm.engines.gram import MAX_PARTS, RowSums, extend_gram
+from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
+from ruleglm.engines.coverage import hash_columns
+from ruleglm.engines.gram import MAX_PARTS, RowSums, gram_rows
+from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers, cut
@@ -30,8 +31,8 @@ BLOCK = 8192
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
 
 
-class LocalEngine:
-    """All rows in memory.
+class LocalEngine(HeldColumns):
+    """Rows in memory: all of a fit, or a part of them.
 
     Parameters
     ----------
@@ -39,13 +40,17 @@ class LocalEngine:
     n_bins : (n_features,) int64
     y : (n_rows,) float64
     family : Family
-    weights : (n_rows,) float64, summing to 1, or None for equal weights
+    weights : (n_rows,) float64, summing to 1 over all parts, or None for equal weights
     offset : (n_rows,) float64 or None
     linear : (n_linear, n_rows) float64 or None, the linear terms as they enter the model
     n_threads : int
     sign_of : callable or None, gives the sign that a rule's coefficient has to have, 0 for any
     linear_signs : sequence of int, the same for the linear terms; empty for any
+    number : int, of the part that these rows are, 0 for the first or only one
+    n_total : int, rows of all parts together, by default these
     """
+
+    traffic = Traffic()
 
     def __init__(
         self,
@@ -60,90 +65,71 @@ class LocalEngine:
         n_threads: int = 1,
         sign_of: Callable[[BinRule], int] | None = None,
         linear_signs: Sequence[int] = (),
+        number: int = 0,
+        n_total: int | None = None,
     ) -> None:
         self.codes = codes
         self.n_bins = n_bins
-        self.family = family
         self.n_rows = len(y)
         self.linear = np.empty((0, self.n_rows)) if linear is None else linear
-        self.n_linear = len(self.linear)
-        self.rules: list[BinRule] = []
-        self.degrees: list[int] = []
-        self._sign_of = sign_of
-        self._linear_signs = list(linear_signs) or [0] * self.n_linear
-        self._signs: list[int] = []
-        self._coverages = Coverages(self.n_rows)
+        super().__init__(family, len(self.linear), sign_of, linear_signs)
+        self._number = number
+        self._n_total = self.n_rows if n_total is None else n_total
         self._y = y
         self._weights = weights
         self._offset = offset
         self.workers = Workers(n_threads)
-        self._sums = RowSums(self.n_rows, self.workers)
-        self._columns = np.empty((0, self._n_words), WORD_DTYPE)
-        self._gram: FloatArray | None = None
+        self._sums = RowSums(self.n_rows, self._n_total, self.workers)
+        self._columns = np.empty((0, (self.n_rows + 63) // 64), WORD_DTYPE)
+        self._looked_at: dict[BinRule, WordArray] = {}
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
         self._direction = np.zeros(self.n_rows)
         self._gradient: FloatArray | None = None
         self._both: FloatArray | None = None
         self._coarse = codes, n_bins
         self._frozen = np.empty(0)
-        self._fresh = False
-
-    @property
-    def _n_words(self) -> int:
-        return (self.n_rows + 63) // 64
 
     # --- the columns of the model
 
-    def add_rules(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
-        """Append columns for the rules that cover rows as none held does; return their number."""
+    def hash_coverages(self, rules: Sequence[BinRule]) -> WordArray:
+        """Return sums over rows that name the rows that each rule covers."""
         columns = evaluate(self.codes, rules)
-        signs = [0 if self._sign_of is None else self._sign_of(rule) for rule in rules]
-        given = enumerate(zip(columns, degrees, signs, strict=True))
-        chosen = [k for k, column in given if self._coverages.note(*column)]
-        self._columns = np.concatenate([self._columns, columns[chosen]])
-        self.rules.extend(rules[k] for k in chosen)
-        self.degrees.extend(degrees[k] for k in chosen)
-        self._signs.extend(signs[k] for k in chosen)
-        return len(chosen)
+        self._looked_at = dict(zip(rules, columns, strict=True))
+        return hash_columns(columns, self.n_rows, self._number)
 
-    def forbid(self, rules: Sequence[BinRule]) -> None:
-        """From now on leave out rules that split the rows as one of ``rules`` does."""
-        self._coverages.forbid(evaluate(self.codes, rules))
-
-    def column_signs(self) -> IntArray:
-        """Return the sign that each coefficient has to have, 0 for any."""
-        return np.array([0, *self._linear_signs, *self._signs], INDEX_DTYPE)
-
-    def keep_rules(self, positions: Sequence[int]) -> None:
-        """Drop all rules but those at ``positions``, whose order is kept."""
-        self._columns = np.ascontiguousarray(self._columns[list(positions)])
-        self.rules = [self.rules[k] for k in positions]
-        self.degrees = [self.degrees[k] for k in positions]
-        self._signs = [self._signs[k] for k in positions]
-        self._coverages.forget()
-        for column in zip(self._columns, self.degrees, self._signs, strict=True):
-            self._coverages.note(*column)
-        if self._gram is not None:
-            first = 1 + self.n_linear
-            kept = np.concatenate([np.arange(first), first + np.asarray(positions, np.int64)])
-            kept = kept[kept < len(self._gram)]
-            self._gram = np.ascontiguousarray(self._gram[np.ix_(kept, kept)])
+    def hold(self, rules: Sequence[BinRule]) -> None:
+        """Make these rules the columns after the linear terms."""
+        known = {**self._looked_at, **dict(zip(self.rules, self._columns, strict=True))}
+        new = [rule for rule in rules if rule not in known]
+        known.update(zip(new, evaluate(self.codes, new), strict=True))
+        columns = np.empty((len(rules), self._columns.shape[1]), WORD_DTYPE)
+        for rule, out in zip(rules, columns, strict=True):
+            out[:] = known[rule]
+        self._columns = columns
+        self.rules = list(rules)
+        self._looked_at = {}
 
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers."""
-        weights = (
-            np.full(self.n_rows, 1.0 / self.n_rows) if self._weights is None else self._weights
-        )
-        return self._sums.of_columns(self._columns, weights)
+        return self._sums.of_columns(self._columns, self._row_weights())
+
+    def _row_weights(self) -> FloatArray:
+        if self._weights is None:
+            return np.full(self.n_rows, 1.0 / self._n_total)
+        return self._weights
 
     # --- the point the model stands at
 
     def set_coefficients(self, coef: FloatArray) -> float:
         """Make ``coef`` (intercept, linear terms, rules) the model; return the mean loss."""
+        self.move_to(coef)
+        return float(self._losses_along((0.0,))[0])
+
+    def move_to(self, coef: FloatArray) -> None:
+        """Make ``coef`` the model."""
         self._eta = np.zeros(self.n_rows) if self._offset is None else self._offset.copy()
         self._add_model(coef, self._eta)
         self._forget()
-        return float(self._losses_along((0.0,))[0])
 
     @property
     def linear_predictor(self) -> FloatArray:
@@ -197,23 +183,17 @@ class LocalEngine:
         self._add_model(coef, out)
         return out
 
-    def gram(self) -> FloatArray:
-        """Return the second derivatives of the mean loss at the point of the last refresh."""
-        if self._gram is None:
-            self._gradient = self._both = None
-            self._frozen = np.empty(0)  # make room; the gradient comes back
-            self._frozen = self._derive(1)
-            self._fresh = True
-            self._gram = np.empty((0, 0))
-        self._gram = self._extended_gram(self._gram)
-        return self._gram
+    def freeze(self) -> None:
+        """Keep the second derivatives of the rows where the model stands."""
+        self._gradient = self._both = None
+        self._frozen = np.empty(0)  # make room; the gradient comes back
+        self._frozen = self._derive(1)
 
-    def refresh(self) -> bool:
-        """Move the second derivatives to where the model stands; False if that changes nothing."""
-        if self.family.constant_hessian or self._fresh:
-            return False
-        self._gram = None
-        return True
+    def gram_rows(self, n_known: int) -> FloatArray:
+        """Return the rows of the Gram matrix from ``n_known`` on."""
+        counted = self.family.constant_hessian and self._weights is None
+        weights = None if counted else self._frozen
+        return gram_rows(n_known, self.linear, self._columns, self._frozen, weights, self._sums)
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
@@ -226,21 +206,24 @@ class LocalEngine:
 
     def dispersion(self) -> float:
         """Return the mean squared derivative of the loss over the mean second derivative."""
-        gradient, hessian = self._both_rows()
+        _, hessian = self._both_rows()
+        return self._square_sum() / max(float(hessian.sum()), 1e-300)
+
+    def _square_sum(self) -> float:
+        gradient = self._gradient_rows()
         if self._weights is None:
-            squares = self.n_rows * float(gradient @ gradient)
-        else:
-            squares = float(gradient @ (gradient / self._weights))
-        return squares / max(float(hessian.sum()), 1e-300)
+            return self._n_total * float(gradient @ gradient)
+        return float(gradient @ (gradient / self._weights))
 
     def gradient_masses(self) -> tuple[float, float]:
         """Return the sums of the positive and of the negative ``s dloss/deta``, both >= 0."""
+        return split_masses(*self._gradient_sums())
+
+    def _gradient_sums(self) -> tuple[float, float]:
+        """Return the sums of ``s dloss/deta`` and of its size."""
         gradient = self._gradient_rows()
-        total, size = (
-            float(gradient.sum()),
-            float(sum(np.abs(gradient[r]).sum() for r in self._blocks())),
-        )
-        return max(0.0, size + total) / 2, max(0.0, size - total) / 2
+        size = float(sum(np.abs(gradient[rows]).sum() for rows in self._blocks()))
+        return float(gradient.sum()), size
 
     def mass_gram(self, columns: Sequence[int]) -> FloatArray:
         """Return the sums of products of columns by ``s |dloss/deta|``."""
@@ -355,10 +338,6 @@ class LocalEngine:
         rows = unpack_column(evaluate(self.codes, [rule])[0], self.n_rows)
         return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
 
-    def coverages(self, rules: Sequence[BinRule]) -> list[tuple[bytes, bool]]:
-        """Return a name for the rows that each rule covers, and whether it means the others."""
-        return [self._coverages.name(words) for words in evaluate(self.codes, rules)]
-
     def _forget(self) -> None:
         self._gradient = self._both = None
         self._fresh = False
@@ -368,7 +347,7 @@ class LocalEngine:
 
     def _mean_part(self, values: FloatArray, rows: slice) -> float:
         if self._weights is None:
-            return float(values.sum()) / self.n_rows
+            return float(values.sum()) / self._n_total
         return float(values @ self._weights[rows])
 
     def _losses_along(self, steps: Sequence[float]) -> FloatArray:
@@ -389,7 +368,7 @@ class LocalEngine:
 
         def fill(rows: slice) -> None:
             values = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])[which]
-            weights = 1.0 / self.n_rows if self._weights is None else self._weights[rows]
+            weights = 1.0 / self._n_total if self._weights is None else self._weights[rows]
             np.multiply(values, weights, out=out[rows])
 
         self.workers.map(fill, self._blocks(), 20 * self.n_rows)
@@ -398,11 +377,11 @@ class LocalEngine:
     def _both_rows(self) -> FloatArray:
         """Return both derivatives of every row, kept until the model moves."""
         if self._both is None:
-            both = np.empty((2, self.n_rows))
+            both, weight = np.empty((2, self.n_rows)), 1.0 / self._n_total
 
             def fill(rows: slice) -> None:
                 both[:, rows] = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
-                both[:, rows] *= 1.0 / self.n_rows if self._weights is None else self._weights[rows]
+                both[:, rows] *= weight if self._weights is None else self._weights[rows]
 
             self.workers.map(fill, self._blocks(), 20 * self.n_rows)
             self._both = both
@@ -440,9 +419,3 @@ class LocalEngine:
             kernels.add_columns(self._columns, rules, rows.start, rows.stop, out)
 
         self.workers.map(add, self._sums.parts(work), work)
-
-    def _extended_gram(self, gram: FloatArray) -> FloatArray:
-        """Add the columns that ``gram`` lacks, weighted as the columns that it has."""
-        counted = self.family.constant_hessian and self._weights is None
-        weights = None if counted else self._frozen
-        return extend_gram(gram, self.linear, self._columns, self._frozen, weights, self._sums)

@@ -1,0 +1,87 @@
+"""A part of the rows, and how the answers of parts become one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import FloatArray, IntArray
+from ruleglm.engines.base import RowVector
+from ruleglm.engines.local import LocalEngine
+from ruleglm.engines.packed import evaluate
+
+
+class Part(LocalEngine):
+    """A local engine that also answers what engines over several parts ask."""
+
+    def standing(self) -> tuple[Any, ...]:
+        """Return what is asked at every point: loss, score, and sums of the derivatives.
+
+        These are the sums of ``s dloss/deta``, its size, its square over ``s`` and of the second
+        derivative.
+        """
+        _, hessian = self._both_rows()
+        sums = *self._gradient_sums(), self._square_sum(), float(hessian.sum())
+        return float(self.losses((0.0,))[0]), self.score(), *sums
+
+    def target_sum(self) -> float:
+        """Return the weighted sum of the target."""
+        return float(self._y @ self._row_weights())
+
+    def offset_range(self) -> tuple[float, float]:
+        """Return the least and the largest offset, 0 without any."""
+        if self._offset is None:
+            return 0.0, 0.0
+        return float(self._offset.min()), float(self._offset.max())
+
+    def slopes_at(self, intercept: float) -> tuple[float, float]:
+        """Return both derivatives of the loss of the model without columns by its intercept."""
+        eta = np.full(self.n_rows, intercept)
+        if self._offset is not None:
+            eta += self._offset
+        both, weights = self.family.gradient_and_hessian(self._y, eta), self._row_weights()
+        return float(both[0] @ weights), float(both[1] @ weights)
+
+    def count(self, within: BinRule) -> int:
+        """Return the number of rows that a rule covers."""
+        return int(np.bitwise_count(evaluate(self.codes, [within])).sum())
+
+    def histogram_values(
+        self, tuples: IntArray, vectors: Sequence[RowVector], within: BinRule, coarse: bool
+    ) -> FloatArray:
+        """Return the numbers of joint histograms."""
+        return self.joint_histograms(tuples, vectors, within, coarse=coarse).values
+
+
+def combine(method: str, answers: Sequence[Any]) -> Any:
+    """Put the answers of parts together, in their order."""
+    together: Callable[[Any, Any], Any] = _COMBINED_BY.get(method, _add)
+    whole = answers[0]
+    for other in answers[1:]:
+        whole = together(whole, other)
+    return whole
+
+
+def _add(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(a + b for a, b in zip(one, other, strict=True))
+    return one + other
+
+
+def _join(one: tuple[Any, FloatArray], other: tuple[Any, FloatArray]) -> tuple[Any, FloatArray]:
+    return np.concatenate([one[0], other[0]], axis=1), np.concatenate([one[1], other[1]])
+
+
+def _span(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the least and the largest of both, and the sum of what follows."""
+    least, most = min(one[0], other[0]), max(one[1], other[1])
+    return least, most, *(a + b for a, b in zip(one[2:], other[2:], strict=True))
+
+
+_COMBINED_BY: dict[str, Callable[[Any, Any], Any]] = {
+    "gather": _join,
+    "linear_bound": max,
+    "offset_range": _span,
+    "tilt_range": _span,
+}
