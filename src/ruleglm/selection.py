@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -222,7 +222,21 @@ def align(
 
 
 def held_out_losses(raw: RawRows, units: Units, models: Sequence[PathModel]) -> FloatArray:
-    """Return the mean loss of every variant of every model, shape (n_models, n_variants).
+    """Return the mean loss of every variant of every model, shape (n_models, n_variants)."""
+    shape = units.family.output_shape
+    y = np.eye(shape[0])[raw.y.astype(np.int64)] if shape else (raw.y - units.shift) / units.unit
+    out = np.empty((len(models), len(models[0].coefs)))
+    for losses, etas in zip(out, held_out_predictors(raw, units, models), strict=True):
+        for variant, eta in enumerate(etas):
+            with np.errstate(over="ignore"):
+                losses[variant] = np.average(units.family.loss(y, eta), weights=raw.weights)
+    return out
+
+
+def held_out_predictors(
+    raw: RawRows, units: Units, models: Sequence[PathModel]
+) -> Iterator[list[FloatArray]]:
+    """Yield for each model the linear predictors of its variants, on the scale of the fit.
 
     All rules of the models are evaluated once, on the codes of the rows.
     """
@@ -231,23 +245,19 @@ def held_out_losses(raw: RawRows, units: Units, models: Sequence[PathModel]) -> 
     columns = evaluate(units.binning.encode(table), rules)
     lines = np.array([term.column(table) for term in units.terms]).reshape(-1, table.n_rows)
     place = {rule: k for k, rule in enumerate(rules)}
-    shape = units.family.output_shape
-    y = np.eye(shape[0])[raw.y.astype(np.int64)] if shape else (raw.y - units.shift) / units.unit
     offset = np.zeros(table.n_rows) if raw.offset is None else raw.offset / units.unit
-    out = np.empty((len(models), len(models[0].coefs)))
-    for model, losses in zip(models, out, strict=True):
+    for model in models:
         mine = columns[[place[rule] for rule in model.rules]]
         first = 1 + len(model.linear)
-        for variant, coefs in enumerate(model.coefs):
+        predictors = []
+        for coefs in model.coefs:
             etas = []
             for coef in np.atleast_2d(coefs.T):
                 eta = offset + coef[0] + coef[1:first] @ lines[list(model.linear)]
                 kernels.add_columns(mine, np.ascontiguousarray(coef[first:]), 0, len(eta), eta)
                 etas.append(eta)
-            eta = np.column_stack(etas) if shape else etas[0]
-            with np.errstate(over="ignore"):
-                losses[variant] = np.average(units.family.loss(y, eta), weights=raw.weights)
-    return out
+            predictors.append(np.column_stack(etas) if units.family.output_shape else etas[0])
+        yield predictors
 
 
 def split_rows(

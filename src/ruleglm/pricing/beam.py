@@ -14,7 +14,7 @@ import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
-from ruleglm.engines.base import Engine
+from ruleglm.engines.base import Engine, JointHistograms, RowVector, histogram_starts
 from ruleglm.pricing.found import Found
 from ruleglm.pricing.problem import Limits, Penalty, PricingResult
 from ruleglm.pricing.vocabulary import ConditionTable
@@ -82,6 +82,7 @@ class BeamPricer:
         self._table = table
         self._options = options
         self._depth = options.max_depth if max_degree is None else max_degree
+        self._longer: dict[tuple[int, int], BoolArray] = {}
 
     def describe(self) -> str:
         """Return the class of rules searched, in words."""
@@ -112,7 +113,7 @@ class BeamPricer:
         for degree in range(1, self._depth + 1):
             ranked: list[tuple[float, BinRule]] = []
             for parent in parents:
-                children = self._children(engine, parent, degree, sign)
+                children = self._children(engine, parent, sign)
                 costs = children.values - penalty.of(degree)
                 bounds = children.masses - penalty.of(degree + 1)
                 self._meet(met, parent, children, costs, degree)
@@ -153,12 +154,10 @@ class BeamPricer:
         assert made is not None  # only conditions that leave rows are children
         return made
 
-    def _children(self, engine: Engine, parent: BinRule, degree: int, sign: int) -> Children:
+    def _children(self, engine: Engine, parent: BinRule, sign: int) -> Children:
         """Evaluate the conditions that can be added to a parent."""
         table = self._table
-        histograms = engine.joint_histograms(
-            table.splitting, ("gradient", "positive"), within=parent
-        )
+        histograms = self._histograms(engine, parent)
         values, masses = sign * table.values(histograms), table.values(histograms, 1)
         if sign == -1:
             masses = masses + values
@@ -169,16 +168,34 @@ class BeamPricer:
         kept &= sign * table.sign >= 0
         if parent:
             kept &= table.partners(parent)[table.feature]
-        for feature, _ in parent:
-            kept[table.mine(feature)] &= self._not_redundant(parent, feature, degree)
+        for feature, mask in parent:
+            kept[table.mine(feature)] &= self._lengthening(feature, mask)
         chosen = np.flatnonzero(kept)
         return Children(chosen, values[chosen], masses[chosen])
 
-    def _not_redundant(self, parent: BinRule, feature: int, degree: int) -> BoolArray:
-        """Tell which conditions of a feature make the parent's rule one degree longer."""
-        mine = range(*self._table.mine(feature).indices(len(self._table.masks)))
-        made = [self._table.make_rule([*parent, (feature, self._table.masks[c])]) for c in mine]
-        return np.array([rule is not None and rule[1] == degree for rule in made])
+    def _histograms(self, engine: Engine, parent: BinRule) -> JointHistograms:
+        """Fill the histograms of the features with conditions over the parent's rows."""
+        vectors: tuple[RowVector, ...] = "gradient", "positive"
+        tuples = self._table.splitting
+        if not parent:
+            return engine.joint_histograms(tuples, vectors)
+        wanted = self._table.readable
+        values = engine.histograms_within([parent], vectors, wanted[None])[0]
+        filled = values[:, np.repeat(wanted, engine.n_bins)]
+        return JointHistograms(
+            tuples, engine.n_bins, histogram_starts(tuples, engine.n_bins), filled
+        )
+
+    def _lengthening(self, feature: int, mask: int) -> BoolArray:
+        """Tell which conditions of a feature make a condition on it one degree longer."""
+        known = self._longer.get((feature, mask))
+        if known is None:
+            others = self._table.masks[self._table.mine(feature)]
+            made = [self._table.make_rule([(feature, mask), (feature, each)]) for each in others]
+            degree = self._table.degree([(feature, mask)]) + 1
+            known = np.array([rule is not None and rule[1] == degree for rule in made])
+            self._longer[feature, mask] = known
+        return known
 
 
 def rank(met: dict[BinRule, tuple[float, int]]) -> list[tuple[float, BinRule, int]]:
