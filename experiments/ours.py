@@ -33,7 +33,7 @@ class Recipe:
     """Settings of an estimator and where its path ends."""
 
     settings: dict[str, Any]
-    seconds: float = 90.0
+    seconds: float = 400.0
     """Of a path, at which it ends."""
     blends: tuple[float, ...] = (0.0,)
     """Shares of the penalised coefficients; 0 means de-biased, as in the paper."""
@@ -163,6 +163,20 @@ OURS: dict[str, Callable[[Rows], list[Candidate]]] = {
         recipe=Recipe(
             {"penalty": "l1", "bins": 32, "max_degree": 2, "linear_terms": True},
             blends=(0.0, 0.25, 0.5, 0.75, 1.0),
+        ),
+    ),
+    "LRRI": partial(
+        candidates_by_lambda,
+        recipe=Recipe(
+            {
+                **DECILES,
+                "pricing": "mip",
+                "pricing_options": {"seconds": 5.0},
+                "max_degree": None,
+                "linear_terms": False,
+            },
+            seconds=60.0,
+            lambdas=LAMBDAS[2:11:2],
         ),
     ),
     "Pursuit": partial(candidates_by_budget, recipe=Recipe({"penalty": "l0"})),
