@@ -7,7 +7,7 @@ several ridges. A path that ends early, because it is as complex as allowed or i
 its last model stand for the rest.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -148,16 +148,12 @@ OURS: dict[str, Callable[[Rows], list[Candidate]]] = {
         candidates_by_lambda,
         recipe=Recipe({**DECILES, "max_degree": 1, "linear_terms": False}),
     ),
-    "LRR": partial(
-        candidates_by_lambda, recipe=Recipe({**HEURISTIC, "linear_terms": False})
-    ),
+    "LRR": partial(candidates_by_lambda, recipe=Recipe({**HEURISTIC, "linear_terms": False})),
     "LR1N": partial(
         candidates_by_lambda,
         recipe=Recipe({**DECILES, "max_degree": 1, "linear_terms": True}),
     ),
-    "LRRN": partial(
-        candidates_by_lambda, recipe=Recipe({**HEURISTIC, "linear_terms": True})
-    ),
+    "LRRN": partial(candidates_by_lambda, recipe=Recipe({**HEURISTIC, "linear_terms": True})),
     "LRRN+": partial(
         candidates_by_lambda,
         recipe=Recipe(

@@ -18,8 +18,8 @@ from statistics import fmean
 from experiments.ours import OURS
 from experiments.peers import PEERS
 from experiments.protocol import Method, Rows, run_fold, split
-from experiments.units import N_FOLDS, Record, Unit, read_records
 from experiments.registry import SETS, load
+from experiments.units import N_FOLDS, Record, Unit, read_records
 
 METHODS: dict[str, Method] = {**OURS, **PEERS}
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
@@ -180,7 +180,9 @@ class Clock:
     def estimate(self, units: Sequence[Unit], jobs: int) -> str:
         """Return the time left, in words."""
         minutes = sum(map(self.guess, units)) / jobs / 60
-        return f"about {minutes:.0f} min left" if minutes < 120 else f"about {minutes / 60:.1f} h left"
+        return (
+            f"about {minutes:.0f} min left" if minutes < 120 else f"about {minutes / 60:.1f} h left"
+        )
 
 
 def line_of(record: Record, n_left: int, left: str) -> str:

@@ -18,6 +18,12 @@ from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
 MAX_NEWTON = 100
+SWEEPS_TO_JUMP, MAX_JUMPS = 16, 200
+"""Sweeps of coordinate descent before all nonzero coefficients jump, and how often they may."""
+
+JITTER = 1e-9
+"""Relative addition to the diagonal of a Gram matrix, whose columns may be collinear."""
+
 MAX_SWEEPS = 2000
 ARMIJO = 1e-4
 SLOW = 0.2
@@ -183,10 +189,56 @@ def minimise_model(
     inner = coef[~free]
     if len(inner):
         rest = ~free[1:]
-        kernels.descend(reduced, gradient, penalties[rest], signs[rest], tol, MAX_SWEEPS, inner)
+        minimise_reduced(reduced, gradient, penalties[rest], signs[rest], tol, inner)
     target[free] -= inverse @ (score[free] + cross @ (inner - coef[~free]))
     target[~free] = inner
     return target
+
+
+def minimise_reduced(
+    gram: FloatArray,
+    gradient: FloatArray,
+    penalties: FloatArray,
+    signs: IntArray,
+    tol: float,
+    coef: FloatArray,
+) -> None:
+    """Minimise a quadratic model plus the weighted l1 norm in place, as `kernels.descend` does.
+
+    Coordinate descent finds which coefficients are not 0, but is slow to find where these lie if
+    their columns are alike; every now and then they all jump to where the model wants them.
+    """
+    for _ in range(MAX_JUMPS):
+        done = kernels.descend(gram, gradient, penalties, signs, tol, SWEEPS_TO_JUMP, coef)
+        if done < SWEEPS_TO_JUMP or not jump(gram, gradient, penalties, coef):
+            break
+    else:
+        return
+    if done == SWEEPS_TO_JUMP:
+        kernels.descend(gram, gradient, penalties, signs, tol, MAX_SWEEPS, coef)
+
+
+def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: FloatArray) -> bool:
+    """Move the nonzero coefficients to their minimum, or until the first of them is 0.
+
+    ``coef`` and ``gradient`` are overwritten. False if the system cannot be solved.
+    """
+    members = np.flatnonzero(coef)
+    start = coef[members]
+    matrix = gram[np.ix_(members, members)]
+    matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
+    try:
+        slope = gradient[members] + penalties[members] * np.sign(start)
+        direction = -linalg.solve(matrix, slope, assume_a="pos")
+    except linalg.LinAlgError:
+        return False
+    crossing = start * direction < 0.0
+    steps = np.where(crossing, -start / np.where(crossing, direction, 1.0), np.inf)
+    step = min(1.0, float(steps.min(initial=1.0)))
+    target = np.where(steps <= step, 0.0, start + step * direction)
+    gradient += gram[:, members] @ (target - start)
+    coef[members] = target
+    return True
 
 
 def invert(matrix: FloatArray) -> FloatArray:
