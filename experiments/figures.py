@@ -79,14 +79,19 @@ def write_figures(results: Path, out: Path) -> None:
             if (text := draw(study, metric, name)) is not None:
                 file = f"{metric.name}-{name}.svg"
                 (out / file).write_text(text, encoding="utf-8", newline="\n")
-                words = f"{metric.words} of {name} against the weighted number of rules"
-                images[name] = f"![{words}]({out.name}/{file}){{ width=49% loading=lazy }}"
+                images[name] = link_image(f"{out.name}/{file}", f"{metric.words} of {name}")
         if images:
             everything += [f"## {metric.words}\n", "\n".join(images.values()) + "\n"]
         main = [images[name] for name in IN_MAIN_PART.get(metric.name, ()) if name in images]
         chosen += ["\n".join(main) + "\n"] if main else []
     for file, parts in (("figures.md", everything), ("figures-main.md", chosen)):
         (results / file).write_text("\n".join(parts), encoding="utf-8", newline="\n")
+
+
+def link_image(path: str, words: str) -> str:
+    """Return a figure that takes half of a line and opens by itself."""
+    image = f"![{words} against the weighted number of rules]({path})"
+    return f"[{image}{{ width=49% loading=lazy }}]({path})"
 
 
 def draw(study: Study, metric: Metric, name: str) -> str | None:

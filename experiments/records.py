@@ -19,6 +19,8 @@ SCORE_COLUMNS = (
     *("dataset", "task", "method", "metric", "fold", "score", "complexity", "rules"),
     *("parameters", "seconds", "cpu_seconds", "train_rows", "note"),
 )
+DECIMALS = 12
+"""Of means, so that sums in another order still tie."""
 KEYS = ["metric", "dataset", "method", "fold"]
 
 
@@ -190,7 +192,7 @@ class Study:
         wide = wide.reindex(columns=methods).dropna()
         sets = [name for name in self.datasets(metric) if name in wide.index.get_level_values(0)]
         groups = wide.groupby(level="dataset")
-        return groups.mean().loc[sets], groups.size().loc[sets]
+        return groups.mean().loc[sets].round(DECIMALS), groups.size().loc[sets]
 
 
 def summarise(lines: pd.DataFrame) -> dict[tuple[str, str], Line]:
@@ -209,7 +211,7 @@ def summarise(lines: pd.DataFrame) -> dict[tuple[str, str], Line]:
     notes = noted.groupby(["dataset", "method"]).note.agg(lambda notes: "; ".join(notes.unique()))
     return {
         line[0]: Line(*line[1:], note=notes.get(line[0], ""))
-        for line in frame.itertuples(name=None)
+        for line in frame.round(DECIMALS).itertuples(name=None)
     }
 
 

@@ -39,7 +39,9 @@ def coverage_parts(study: Study) -> Iterator[str]:
         full = int((counts >= FOLDS).sum())
         fewer = [f"{name} {count}" for name, count in counts.items() if count < FOLDS]
         rows.append([method, f"{len(counts)} of {n_sets}", str(full), ", ".join(fewer)])
-    yield make_table(["method", "data sets", f"with all {FOLDS} folds", "fewer folds"], rows)
+    yield make_table(
+        ["method", "data sets", f"with all {FOLDS} folds", "fewer folds"], rows, words=1
+    )
 
 
 def match_parts(study: Study) -> Iterator[str]:

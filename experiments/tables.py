@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.comparisons import paper_ranks, rank
-from experiments.markdown import BLANK, make_table
+from experiments.markdown import BLANK, join_figures, link_sections, make_table
 from experiments.records import (
     COMPLEXITY,
     FOLDS,
@@ -18,6 +18,7 @@ from experiments.records import (
     Printed,
     Study,
 )
+from experiments.registry import SETS
 from experiments.summary import describe
 from experiments.verdicts import reproduction_parts, test_parts
 
@@ -34,13 +35,13 @@ COLUMNS = {"score": ("mean", "se"), "complexity": ("complexity", "complexity_se"
 def write_tables(results: Path) -> None:
     """Write ``tables.md`` and ``summary.md`` into the folder of the results."""
     study = Study.read(results)
-    parts = [NOTICE, LEGEND]
+    parts = []
     for metric in METRICS:
         if study.datasets(metric.name):
             parts += score_parts(study, metric)
     parts += [*test_parts(study), *reproduction_parts(study), *seconds_parts(study)]
-    parts += [*note_parts(study), *version_parts(study)]
-    write_text(results / "tables.md", parts)
+    parts += [*note_parts(study), *data_parts(), *version_parts(study)]
+    write_text(results / "tables.md", [NOTICE, link_sections(parts), LEGEND, *parts])
     write_text(results / "summary.md", [NOTICE, *describe(study)])
 
 
@@ -137,7 +138,7 @@ class Grid:
 def show(metric: Metric, mean: float, error: float, *, bold: bool = False) -> str:
     """Return a mean with its standard error."""
     figure, after = metric.show(mean, error)
-    return (f"**{figure}**" if bold else figure) + after
+    return (f"**{figure}**" if bold else figure) + join_figures(after)
 
 
 def marks(line: Line) -> str:
@@ -190,6 +191,17 @@ def note_parts(study: Study) -> Iterator[str]:
     if lines:
         yield "## Notes on runs\n"
         yield "\n".join(lines) + "\n"
+
+
+def data_parts() -> Iterator[str]:
+    """Yield the registry's list of data sets."""
+    yield "## Data sets\n"
+    rows = []
+    for one in SETS.values():
+        share = f"{100 * one.positives / one.rows:.1f} %" if one.positives and one.rows else ""
+        sizes = [f"{size:,}" if size else BLANK for size in (one.rows, one.features)]
+        rows.append([one.name, *sizes, share, one.target, one.notes])
+    yield make_table(["data set", "rows", "features", "class 1", "target", "notes"], rows, words=2)
 
 
 def version_parts(study: Study) -> Iterator[str]:

@@ -26,7 +26,7 @@ def test_parts(study: Study) -> Iterator[str]:
     )
     head = ["table", "methods", "sets", "Friedman", "p", "paper", "paper's p"]
     head += [f"differ from {REFERENCE} at 0.05", "at 0.10 only", "left out"]
-    yield make_table(head, [friedman_row(study, *line) for line in rankings])
+    yield make_table(head, [friedman_row(study, *line) for line in rankings], words=3)
     for title, scope, ranking in rankings:
         if scope == ALL:
             yield from holm_parts(title, ranking)
@@ -112,7 +112,7 @@ def reproduction_parts(study: Study) -> Iterator[str]:
             if lines := found.get((metric, method)):
                 yield f"### {metric.words}: {method} beside the paper's\n"
                 head = ["data set", "ours", "paper", "difference / SE", "/ combined SE", "verdict"]
-                yield make_table(head, [reproduction_row(metric, line) for line in lines])
+                yield make_table(head, [reproduction_row(metric, line) for line in lines], words=1)
 
 
 COUNT_HEAD = ["measure", "method", *VERDICTS, "met or better", "rules, ours / paper's (median)"]
