@@ -11,6 +11,8 @@ import pandas as pd
 FOLDS = 10
 """Outer folds of a full run."""
 PAPER_METHODS = ("LR1", "LRR", "RuleFit", "LR1N", "LRRN", "RuleFitN", "GBT", "SVM")
+RULE_METHODS = PAPER_METHODS[:6]
+"""Those whose weighted number of rules the paper has."""
 REPRODUCED = ("LR1", "LRR", "LR1N", "LRRN")
 """The paper's own methods."""
 OURS = (*REPRODUCED, "LRRI", "LRRN+", "Pursuit")
@@ -21,6 +23,8 @@ SCORE_COLUMNS = (
 )
 DECIMALS = 12
 """Of means, so that sums in another order still tie."""
+COMPARED = {"score": PAPER_METHODS, "complexity": RULE_METHODS}
+"""The methods of the paper's tables of scores and of complexities."""
 KEYS = ["metric", "dataset", "method", "fold"]
 
 

@@ -6,17 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.comparisons import paper_ranks, rank
+from experiments.comparisons import REFERENCE, paper_ranks, rank
 from experiments.markdown import BLANK, join_figures, link_sections, make_table
 from experiments.records import (
+    COMPARED,
     COMPLEXITY,
     FOLDS,
+    METHODS,
     METRICS,
-    PAPER_METHODS,
     Line,
     Metric,
     Printed,
     Study,
+    in_order,
 )
 from experiments.registry import SETS
 from experiments.summary import describe
@@ -52,28 +54,29 @@ def write_text(path: Path, parts: Sequence[str]) -> None:
 
 def score_parts(study: Study, metric: Metric) -> Iterator[str]:
     """Yield the tables of a metric: scores and complexities, the paper's methods and others."""
-    present = study.methods(metric.name)
-    paper = [method for method in present if method in PAPER_METHODS]
-    others = [method for method in present if method not in PAPER_METHODS]
-    further = [method for method in present if method == "LRRN" or method in others]
     yield f"## {metric.title}\n"
+    yield "Models chosen by nested cross-validation for this measure.\n"
+    yield from grid_parts(study, metric, "score", metric.name)
+    if study.of(metric.name).complexity.notna().any():
+        yield f"### {metric.words}: weighted number of rules\n"
+        yield (
+            "The complexity of the same models: a rule counts 1, and 0.2 for each condition. "
+            "Leaves of trees count as rules.\n"
+        )
+        yield from grid_parts(study, metric, "complexity", f"{metric.name}_complexity")
+
+
+def grid_parts(study: Study, metric: Metric, value: str, paper_table: str) -> Iterator[str]:
+    """Yield the table of the paper's methods, then that of others beside its LRRN."""
+    present = in_order(study.of(metric.name).dropna(subset=value).method, METHODS)
+    paper = [method for method in present if method in COMPARED[value]]
+    others = [method for method in present if method not in COMPARED[value]]
     if paper:
-        yield "The paper's methods, models chosen by nested cross-validation for this measure.\n"
-        yield Grid(study, metric, "score", paper, metric.name).table()
+        yield Grid(study, metric, value, paper, paper_table).table()
     if others:
-        yield "Methods that the paper did not have, beside its LRRN.\n"
-        yield Grid(study, metric, "score", further).table()
-    has_rules = set(study.of(metric.name).dropna(subset="complexity").method)
-    paper, further = ([m for m in group if m in has_rules] for group in (paper, further))
-    if not has_rules:
-        return
-    yield f"### {metric.words}: weighted number of rules\n"
-    yield "The complexity of the same models: a rule counts 1, and 0.2 for each condition.\n"
-    if paper:
-        yield Grid(study, metric, "complexity", paper, f"{metric.name}_complexity").table()
-    if has_rules.intersection(others):
-        yield "Methods that the paper did not have, beside its LRRN.\n"
-        yield Grid(study, metric, "complexity", further).table()
+        yield f"Methods that this table of the paper does not have, beside its {REFERENCE}.\n"
+        beside = [method for method in present if method == REFERENCE or method in others]
+        yield Grid(study, metric, value, beside).table()
 
 
 @dataclass(frozen=True)

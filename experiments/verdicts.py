@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.comparisons import REFERENCE, VERDICTS, Ranking, Reproduction, rank, reproduce
 from experiments.markdown import BLANK, enumerate_words, make_table
-from experiments.records import METRICS, PAPER_METHODS, REPRODUCED, Metric, Study
+from experiments.records import COMPARED, METRICS, REPRODUCED, Metric, Study
 
 PAPERS, ALL = "the paper's", "all"
 
@@ -37,7 +37,7 @@ def rank_tables(study: Study) -> Iterator[tuple[str, str, Ranking]]:
     for value in ("score", "complexity"):
         for metric in METRICS:
             title = metric.words if value == "score" else f"{metric.words}: rules"
-            for scope, methods in ((PAPERS, PAPER_METHODS), (ALL, study.methods(metric.name))):
+            for scope, methods in ((PAPERS, COMPARED[value]), (ALL, study.methods(metric.name))):
                 ranking = rank(study, metric, methods, value=value)
                 if ranking is not None and ranking.test is not None:
                     yield title, scope, ranking
