@@ -2,7 +2,7 @@
 
 One pass over the rows fills ``H[b1, .., bm] += value`` for a tuple of features; running sums along
 each axis then give the value of every conjunction of conditions on those features (design, section
-3).
+3). Two row vectors are added up side by side, which costs little more than one.
 """
 
 import numpy as np
@@ -33,59 +33,100 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
     starts : (n_tuples + 1,) int64, where each histogram lies in ``out``
     out : (n_vectors, starts[-1]) float64, OUT, added to
     """
-    n_rows = codes.shape[1]
     n_vectors = values.shape[0]
-    order = tuples.shape[1]
-    cells = np.empty(TILE, np.int32)
     largest = 0
     for t in range(tuples.shape[0]):
         largest = max(largest, starts[t + 1] - starts[t])
-    copies = np.empty((n_vectors, 4, min(largest, SMALL)))
+    room = np.empty(2 * max(largest, 4 * min(largest, SMALL)))
     for t in range(tuples.shape[0]):
         size = starts[t + 1] - starts[t]
-        small = size <= SMALL
-        if small:
-            for v in range(n_vectors):
-                for c in range(size):
-                    copies[v, 0, c] = 0.0
-                    copies[v, 1, c] = 0.0
-                    copies[v, 2, c] = 0.0
-                    copies[v, 3, c] = 0.0
-        for first in range(0, n_rows, TILE):
-            count = min(TILE, n_rows - first)
-            axis_codes = codes[tuples[t, 0], first : first + count]
-            for r in range(count):
-                cells[r] = axis_codes[r]
-            for axis in range(1, order):
-                width = np.int32(n_bins[tuples[t, axis]])
-                axis_codes = codes[tuples[t, axis], first : first + count]
-                for r in range(count):
-                    cells[r] = cells[r] * width + axis_codes[r]
-            for v in range(n_vectors):
-                row_values = values[v, first : first + count]
-                if small:
-                    copy_0, copy_1 = copies[v, 0], copies[v, 1]
-                    copy_2, copy_3 = copies[v, 2], copies[v, 3]
-                    quads = count // 4
-                    for q in range(quads):
-                        r = 4 * q
-                        copy_0[cells[r]] += row_values[r]
-                        copy_1[cells[r + 1]] += row_values[r + 1]
-                        copy_2[cells[r + 2]] += row_values[r + 2]
-                        copy_3[cells[r + 3]] += row_values[r + 3]
-                    for r in range(4 * quads, count):
-                        copy_0[cells[r]] += row_values[r]
-                else:
-                    whole = out[v, starts[t] : starts[t + 1]]
-                    for r in range(count):
-                        whole[cells[r]] += row_values[r]
-        if small:
-            for v in range(n_vectors):
-                whole = out[v, starts[t] : starts[t + 1]]
-                for c in range(size):
-                    whole[c] += (copies[v, 0, c] + copies[v, 1, c]) + (
-                        copies[v, 2, c] + copies[v, 3, c]
-                    )
+        n_copies = 4 if size <= SMALL else 1
+        for v in range(0, n_vectors - 1, 2):
+            two = room[: 2 * n_copies * size].reshape(n_copies, size, 2)
+            fill_two(codes, tuples[t], n_bins, values[v : v + 2], two)
+            for j in range(2):
+                join_copies(two[:, :, j], out[v + j, starts[t] : starts[t + 1]])
+        if n_vectors % 2:
+            one = room[: n_copies * size].reshape(n_copies, size)
+            fill_one(codes, tuples[t], n_bins, values[n_vectors - 1], one)
+            join_copies(one, out[n_vectors - 1, starts[t] : starts[t + 1]])
+
+
+@kernel
+def join_copies(copies, out):
+    """Add the copies of a histogram, one or four, to the whole, the last OUT."""
+    for c in range(out.shape[0]):
+        if copies.shape[0] == 4:
+            out[c] += (copies[0, c] + copies[1, c]) + (copies[2, c] + copies[3, c])
+        else:
+            out[c] += copies[0, c]
+
+
+@kernel
+def number_cells(codes, features, n_bins, first, count, cells):
+    """Compute the cells of some rows in the joint histogram of some features, the last OUT."""
+    axis_codes = codes[features[0], first : first + count]
+    for r in range(count):
+        cells[r] = axis_codes[r]
+    for axis in range(1, features.shape[0]):
+        width = np.uint32(n_bins[features[axis]])
+        axis_codes = codes[features[axis], first : first + count]
+        for r in range(count):
+            cells[r] = cells[r] * width + axis_codes[r]
+
+
+@kernel
+def fill_one(codes, features, n_bins, values, copies):
+    """Add up one row vector over the cells of a tuple, in one copy or in four; the last OUT."""
+    copies[:] = 0.0
+    n_rows = values.shape[0]
+    cells = np.empty(TILE, np.uint32)
+    for first in range(0, n_rows, TILE):
+        count = min(TILE, n_rows - first)
+        number_cells(codes, features, n_bins, first, count, cells)
+        tile = values[first : first + count]
+        quads = count // 4 if copies.shape[0] == 4 else 0
+        if quads:
+            copy_0, copy_1, copy_2, copy_3 = copies[0], copies[1], copies[2], copies[3]
+            for q in range(quads):
+                r = 4 * q
+                copy_0[cells[r]] += tile[r]
+                copy_1[cells[r + 1]] += tile[r + 1]
+                copy_2[cells[r + 2]] += tile[r + 2]
+                copy_3[cells[r + 3]] += tile[r + 3]
+        only = copies[0]
+        for r in range(4 * quads, count):
+            only[cells[r]] += tile[r]
+
+
+@kernel
+def fill_two(codes, features, n_bins, values, copies):
+    """Do what :func:`fill_one` does for two row vectors, whose sums lie side by side."""
+    copies[:] = 0.0
+    n_rows = values.shape[1]
+    cells = np.empty(TILE, np.uint32)
+    for first in range(0, n_rows, TILE):
+        count = min(TILE, n_rows - first)
+        number_cells(codes, features, n_bins, first, count, cells)
+        tile, other = values[0, first : first + count], values[1, first : first + count]
+        quads = count // 4 if copies.shape[0] == 4 else 0
+        if quads:
+            copy_0, copy_1, copy_2, copy_3 = copies[0], copies[1], copies[2], copies[3]
+            for q in range(quads):
+                r = 4 * q
+                cell_0, cell_1, cell_2, cell_3 = cells[r], cells[r + 1], cells[r + 2], cells[r + 3]
+                copy_0[cell_0, 0] += tile[r]
+                copy_0[cell_0, 1] += other[r]
+                copy_1[cell_1, 0] += tile[r + 1]
+                copy_1[cell_1, 1] += other[r + 1]
+                copy_2[cell_2, 0] += tile[r + 2]
+                copy_2[cell_2, 1] += other[r + 2]
+                copy_3[cell_3, 0] += tile[r + 3]
+                copy_3[cell_3, 1] += other[r + 3]
+        only = copies[0]
+        for r in range(4 * quads, count):
+            only[cells[r], 0] += tile[r]
+            only[cells[r], 1] += other[r]
 
 
 @kernel
@@ -102,27 +143,74 @@ def fill_within(codes, columns, wanted, n_bins, values, starts, out):
     starts : (n_features + 1,) int64, where each feature's bins lie
     out : (n_columns, n_vectors, starts[-1]) float64, OUT, added to
     """
-    n_features, n_rows = codes.shape
-    rows = np.empty(n_rows, np.int32)
-    held = np.empty((values.shape[0], n_rows))
-    one = np.int64(1)
+    n_vectors, n_rows = values.shape
+    rows = np.empty(TILE, np.uint32)
+    held = np.empty((TILE, 2))
+    cells = np.empty((starts[-1], 2))
     for a in range(columns.shape[0]):
-        count = 0
-        for first in range(0, n_rows, 64):
-            word = np.int64(columns[a, first >> 6])
-            if word == 0:
-                continue
-            for r in range(min(64, n_rows - first)):
-                rows[count] = first + r
-                count += (word >> np.int64(r)) & one
-        for v in range(values.shape[0]):
-            for i in range(count):
-                held[v, i] = values[v, rows[i]]
-        for f in range(n_features):
-            if not wanted[a, f]:
-                continue
-            feature_codes = codes[f]
-            for v in range(values.shape[0]):
-                cells = out[a, v, starts[f] : starts[f] + n_bins[f]]
+        features = np.flatnonzero(wanted[a])
+        for v in range(0, n_vectors, 2):
+            pair = min(v + 1, n_vectors - 1)  # a vector without a partner is its own
+            cells[:] = 0.0
+            for begin in range(0, n_rows, TILE):
+                end = min(begin + TILE, n_rows)
+                count = list_rows(columns[a], begin, end, rows)
+                tile, other = values[v, begin:end], values[pair, begin:end]
                 for i in range(count):
-                    cells[feature_codes[rows[i]]] += held[v, i]
+                    held[i, 0], held[i, 1] = tile[rows[i]], other[rows[i]]
+                fill_tile(codes, features, n_bins, starts, begin, rows, held[:count], cells)
+            for c in range(cells.shape[0]):
+                out[a, v, c] += cells[c, 0]
+                if pair > v:
+                    out[a, pair, c] += cells[c, 1]
+
+
+@kernel
+def fill_tile(codes, features, n_bins, starts, begin, rows, held, cells):
+    """Add up two values of some rows over the bins of features, two features at a time.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) uint8
+    features : (n_wanted,) int64
+    n_bins : (n_features,) int64
+    starts : (n_features + 1,) int64
+    begin : int, the row that the others are counted from
+    rows : (at least n_held,) uint32
+    held : (n_held, 2) float64, the values of these rows
+    cells : (starts[-1], 2) float64, OUT, added to
+    """
+    for j in range(0, features.shape[0] - 1, 2):
+        f, g = features[j], features[j + 1]
+        codes_f, codes_g = codes[f, begin:], codes[g, begin:]
+        bins_f = cells[starts[f] : starts[f] + n_bins[f]]
+        bins_g = cells[starts[g] : starts[g] + n_bins[g]]
+        for i in range(held.shape[0]):
+            b, c = codes_f[rows[i]], codes_g[rows[i]]
+            x, y = held[i, 0], held[i, 1]
+            bins_f[b, 0] += x
+            bins_f[b, 1] += y
+            bins_g[c, 0] += x
+            bins_g[c, 1] += y
+    if features.shape[0] % 2:
+        f = features[-1]
+        codes_f, bins_f = codes[f, begin:], cells[starts[f] : starts[f] + n_bins[f]]
+        for i in range(held.shape[0]):
+            b = codes_f[rows[i]]
+            bins_f[b, 0] += held[i, 0]
+            bins_f[b, 1] += held[i, 1]
+
+
+@kernel
+def list_rows(words, begin, end, rows):
+    """List the rows from ``begin`` to ``end`` of a packed column, counted from ``begin``."""
+    count = 0
+    one = np.int64(1)
+    for first in range(begin, end, 64):
+        word = np.int64(words[first >> 6])
+        if word == 0:
+            continue
+        for r in range(min(64, end - first)):
+            rows[count] = first - begin + r
+            count += (word >> np.int64(r)) & one
+    return count
