@@ -7,13 +7,13 @@ fine, and the fit that counts, with its certificate, is over these.
 
 from dataclasses import replace
 
-from ruleglm.binning import Binning, BinRule, build_binning
+from ruleglm.binning import Binning, BinRule
 from ruleglm.bins import NumberBins
 from ruleglm.families import Family
 from ruleglm.multiclass import walk_penalties
 from ruleglm.pricing import Limits
 from ruleglm.thresholds import MOST_THRESHOLDS
-from ruleglm.training import FitSettings, RawRows, TrainingRows, prepare_rows
+from ruleglm.training import FitRows, FitSettings, RowSource
 
 COARSE_BINS, FINE_BINS = 16, 128
 COARSE_TOL = 1e-2
@@ -21,32 +21,29 @@ COARSE_LAMBDAS = 6
 """Penalties of the coarse path whose thresholds are refined."""
 
 
-def prepare_auto(
-    raw: RawRows, family: Family, settings: FitSettings, limits: Limits
-) -> TrainingRows:
+def prepare_auto(raw: RowSource, family: Family, settings: FitSettings, limits: Limits) -> FitRows:
     """Code the rows, with bins that suit the fit to come if none are asked for.
 
     Parameters
     ----------
-    raw : RawRows
+    raw : RowSource
     family : Family
     settings : FitSettings, ``bins`` None where none are asked for
     limits : Limits, of which the coarse fit may use a third
     """
     raw = raw.weigh(settings.class_weights)
     if settings.bins is not None or settings.kind == "l0":
-        return prepare_rows(raw, family, settings)
+        return raw.prepare(family, settings)
     coarse = replace(settings, bins=COARSE_BINS, tol=COARSE_TOL)
-    rows = prepare_rows(raw, family, coarse)
+    rows = raw.prepare(family, coarse)
     share = Limits.after(limits.seconds_left() / 3)
     penalties = COARSE_LAMBDAS if settings.path else (settings.penalty,)
     found = walk_penalties(rows, coarse, penalties, (1.0,), share)
     used = used_thresholds(rows.units.binning, {rule for model in found for rule in model.rules})
-    fine = build_binning(raw.scan, bins=FINE_BINS, sample_weight=raw.weights)
+    fine = raw.choose_bins(FINE_BINS)
     refined = refine(rows.units.binning, fine, used)
-    return prepare_rows(
-        raw, family, replace(coarse, thresholds={**refined, **(settings.thresholds or {})})
-    )
+    thresholds = {**refined, **(settings.thresholds or {})}
+    return raw.prepare(family, replace(coarse, thresholds=thresholds))
 
 
 def used_thresholds(binning: Binning, rules: set[BinRule]) -> dict[int, set[int]]:

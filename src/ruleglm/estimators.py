@@ -32,7 +32,7 @@ from ruleglm.multiclass import fit_model
 from ruleglm.parallel import one_blas_thread
 from ruleglm.pricing import Limits, Penalty
 from ruleglm.progress import Advance, FitProgress, Monitor, progress
-from ruleglm.training import FitSettings, TrainingRows, Units
+from ruleglm.training import FitRows, FitSettings, Units
 
 LAMBDA_RATIO = 0.2
 """Default ``lambda_1 / lambda_0``: the weight of a condition in the paper's complexity."""
@@ -113,7 +113,7 @@ class _PlainModel(RuleModel):
             self.price,
         )
 
-    def _prepare(self, limits: Limits, *given: Any) -> TrainingRows:
+    def _prepare(self, limits: Limits, *given: Any) -> FitRows:
         """Check and code the rows; what is read on the way is gone when this returns."""
         raw = self._check_rows(*given)
         announce_compilation(KERNELS)

@@ -111,6 +111,16 @@ def read_expert(
     if not include and not exclude:
         return NOTHING
     columns = Columns(scan)
+    asked = read_entries(include, exclude, columns)
+    rows = None if weights is None else weights > 0
+    telling = tuple(keep_telling(asked.include, columns.table(), rows)) if asked.include else ()
+    return replace(asked, include=telling)
+
+
+def read_entries(
+    include: Sequence[Entry] | None, exclude: Sequence[Entry] | None, columns: "Columns"
+) -> Expert:
+    """Read what a person asks for, whether or not it splits the rows."""
     included = [read_entry(f"include[{k}]", one, columns) for k, one in enumerate(include or ())]
     excluded = [read_entry(f"exclude[{k}]", one, columns) for k, one in enumerate(exclude or ())]
     for one in included:
@@ -123,10 +133,8 @@ def read_expert(
             f"`include` names column {odd[0]!r}, which holds levels and cannot be a line; give "
             "rules about it"
         )
-    rows = None if weights is None else weights > 0
-    rules = [one for one in included if isinstance(one, Rule)]
     return Expert(
-        tuple(keep_telling(rules, columns.table(), rows)) if rules else (),
+        tuple(one for one in included if isinstance(one, Rule)),
         tuple(dict.fromkeys(lines)),
         tuple(dict.fromkeys(one for one in excluded if isinstance(one, Rule))),
         tuple(dict.fromkeys(one for one in excluded if isinstance(one, str))),
@@ -294,7 +302,13 @@ def bind(expert: Expert, binning: Binning, codes: CodeArray, line_names: Sequenc
         mask = unpack_column(evaluate(codes, [rule])[0], codes.shape[1])
         if mask.any() and not mask.all():
             forced.setdefault(split_key(mask), rule)
-    rules = tuple(forced.values())
+    return bind_rules(expert, binning, tuple(forced.values()), line_names)
+
+
+def bind_rules(
+    expert: Expert, binning: Binning, rules: tuple[BinRule, ...], line_names: Sequence[str]
+) -> Wishes:
+    """Say what is asked for over some bins, given the rules always in the model."""
     return Wishes(
         rules,
         tuple(map(binning.degree, rules)),

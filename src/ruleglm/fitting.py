@@ -21,7 +21,7 @@ from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size
 from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
 from ruleglm.solvers.signed import check_signs
-from ruleglm.training import FitSettings, TrainingRows
+from ruleglm.training import FitRows, FitSettings
 
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the penalised coefficients beside the refitted ones (the relaxed lasso)."""
@@ -115,7 +115,7 @@ class PathModel:
 class Refitter:
     """Refits models one after the other in one engine, which keeps the columns they share."""
 
-    def __init__(self, rows: TrainingRows, n_threads: int) -> None:
+    def __init__(self, rows: FitRows, n_threads: int) -> None:
         self._rows = rows
         self._n_threads = n_threads
         self._linear: tuple[int, ...] | None = None
@@ -140,7 +140,7 @@ class Refitter:
 
 
 def walk_penalties(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     penalties: Sequence[Penalty] | int,
     blends: Sequence[float],
@@ -151,7 +151,7 @@ def walk_penalties(
 
     Parameters
     ----------
-    rows : TrainingRows
+    rows : FitRows
     settings : FitSettings
     penalties : sequence of Penalty, or the number of them
         Given a number, the path starts at the empty model and ends before the first model that is
@@ -203,7 +203,7 @@ def walk_penalties(
 
 def resume(
     engine: Engine,
-    rows: TrainingRows,
+    rows: FitRows,
     bans: Bans,
     settings: FitSettings,
     previous: RuleEnsemble,
@@ -367,7 +367,7 @@ def certificate_words(solution: Solution, searched: str) -> str:
 
 
 def pursue(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     limits: Limits,
     previous: RuleEnsemble | None = None,
@@ -411,7 +411,7 @@ def pursuit_limits(settings: FitSettings) -> tuple[int, float, float]:
 
 
 def shrink(
-    rows: TrainingRows, refitter: Refitter, model: PursuitModel, ridges: Sequence[float]
+    rows: FitRows, refitter: Refitter, model: PursuitModel, ridges: Sequence[float]
 ) -> PathModel:
     """Refit a model of a pursuit at several ridges (in rows), each from the one before."""
     held, order = refitter.hold(model.rules, model.degrees, model.linear)
@@ -439,7 +439,7 @@ def shrink(
 
 
 def fit_path(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     penalties: Sequence[Penalty] | int,
     limits: Limits,
@@ -452,7 +452,7 @@ def fit_path(
 
 
 def fit_model(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     variant: float,
     limits: Limits,
@@ -462,7 +462,7 @@ def fit_model(
 
     Parameters
     ----------
-    rows : TrainingRows
+    rows : FitRows
     settings : FitSettings
     variant : float, the blend or the ridge (in rows) of its coefficients
     limits : Limits

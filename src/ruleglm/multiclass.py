@@ -48,11 +48,11 @@ from ruleglm.solvers.classes import (
 )
 from ruleglm.solvers.columns import KEEP_ABOVE
 from ruleglm.solvers.pursuit import PursuitModel, follow
-from ruleglm.training import FitSettings, TrainingRows
+from ruleglm.training import FitRows, FitSettings
 
 
 def walk_penalties(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     penalties: Sequence[Penalty] | int,
     blends: Sequence[float],
@@ -64,7 +64,7 @@ def walk_penalties(
 
 
 def fit_path(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     penalties: Sequence[Penalty] | int,
     limits: Limits,
@@ -80,7 +80,7 @@ def fit_path(
 
 
 def fit_model(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     variant: float,
     limits: Limits,
@@ -100,7 +100,7 @@ def fit_model(
 
 
 def walk_class_penalties(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     penalties: Sequence[Penalty] | int,
     blends: Sequence[float],
@@ -147,7 +147,7 @@ def walk_class_penalties(
 
 
 def resume_classes(
-    classes: ClassEngines, rows: TrainingRows, settings: FitSettings, previous: RuleEnsemble
+    classes: ClassEngines, rows: FitRows, settings: FitSettings, previous: RuleEnsemble
 ) -> Coefs:
     """Give the engines the rules of an earlier model that are allowed; return coefficients."""
     bans = Bans(rows.condition_table(), rows.wishes.banned)
@@ -157,7 +157,7 @@ def resume_classes(
     ]
 
 
-def build_class_pricers(rows: TrainingRows, settings: FitSettings) -> list[Pricer]:
+def build_class_pricers(rows: FitRows, settings: FitSettings) -> list[Pricer]:
     """Return a pricer for each class; they remember where their last search ended."""
     table, options = rows.condition_table(), settings.pricing_options
     bans = Bans(table, rows.wishes.banned)
@@ -170,7 +170,7 @@ def build_class_pricers(rows: TrainingRows, settings: FitSettings) -> list[Price
 def find_first_lambda(
     classes: ClassEngines,
     pricers: Sequence[Pricer],
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     limits: Limits,
 ) -> float:
@@ -219,7 +219,7 @@ def shared_terms(classes: ClassEngines, coefs: Coefs) -> tuple[dict[BinRule, int
 
 
 def pursue_classes(
-    rows: TrainingRows,
+    rows: FitRows,
     settings: FitSettings,
     limits: Limits,
     previous: RuleEnsemble | None = None,
@@ -262,7 +262,7 @@ def pursue_classes(
 class ClassRefitter:
     """Refits models one after the other; every class has all their columns."""
 
-    def __init__(self, rows: TrainingRows, n_threads: int) -> None:
+    def __init__(self, rows: FitRows, n_threads: int) -> None:
         self._rows = rows
         self._classes = rows.build_class_engines(n_threads)
 

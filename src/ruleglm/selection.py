@@ -4,7 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from numbers import Integral
 from typing import Any
@@ -31,7 +31,7 @@ from ruleglm.parallel import THREAD_WORK, Workers
 from ruleglm.path import TradeoffPath
 from ruleglm.pricing import Limits, Penalty
 from ruleglm.progress import Advance, Callback, FitProgress, Monitor, progress
-from ruleglm.training import FitSettings, RawRows, TrainingRows, Units
+from ruleglm.training import FitRows, FitSettings, RawRows, RowSource, Units
 
 Split = tuple[IntArray, IntArray]
 """Numbers of the training and of the validation rows."""
@@ -41,6 +41,8 @@ BUDGETS = ("max_complexity", "max_rules", "max_conditions")
 HeldOutScore = Callable[[PathModel, int, Units, IntArray], float]
 """Scores a variant of a fold's model on the validation rows."""
 
+HeldOutLosses = Callable[[Any, Units, Sequence[PathModel]], FloatArray]
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -48,20 +50,22 @@ class Plan:
 
     Attributes
     ----------
-    raw : RawRows
+    raw : RowSource
     family : Family
     settings : tuple of FitSettings, one for each ratio of the lambdas
     n_lambdas : int, penalties of a path
     splits : tuple of Split
     score : HeldOutScore, or None for the mean loss
+    losses : callable, gives the mean loss of every variant of models on rows
     """
 
-    raw: RawRows
+    raw: RowSource
     family: Family
     settings: tuple[FitSettings, ...]
     n_lambdas: int
     splits: tuple[Split, ...]
     score: HeldOutScore | None
+    losses: HeldOutLosses = field(default_factory=lambda: held_out_losses)
 
 
 def validate_path(
@@ -129,7 +133,7 @@ def watch(
 
 
 def fit_all(
-    rows: TrainingRows,
+    rows: FitRows,
     plan: Plan,
     penalties: Sequence[Sequence[Penalty] | int],
     limits: Limits,
@@ -138,7 +142,7 @@ def fit_all(
 
     Parameters
     ----------
-    rows : TrainingRows
+    rows : FitRows
     plan : Plan
     penalties : for each ratio of the lambdas its penalties, or their number
     limits : Limits, of which each path has an equal share
@@ -188,7 +192,7 @@ def score_fold(
     if plan.score is None:
         scale = (rows.units.unit / units.unit) ** 2 if plan.family.constant_hessian else 1.0
         held_out = plan.raw.take(valid).weigh(plan.settings[0].class_weights, training)
-        values = scale * held_out_losses(held_out, rows.units, found)
+        values = scale * plan.losses(held_out, rows.units, found)
     else:
         n_variants = len(found[0].coefs)
         values = np.array(

@@ -7,19 +7,20 @@ A gaussian target is centred and divided by its standard deviation inside the fi
 means the same on every data set; the ensemble that comes out is in the target's own unit.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ruleglm.binning import Binning, BinRule, bin_rows
+from ruleglm.binning import Binning, BinRule, bin_rows, build_binning
 from ruleglm.class_weights import ClassWeights, scale_weights
 from ruleglm.constraints import Asked, Constraints
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
-from ruleglm.engines import LocalEngine
+from ruleglm.engines import Engine, LocalEngine
 from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.expert import NOTHING, Expert, Wishes, bind
@@ -62,6 +63,22 @@ class FitSettings:
     n_threads: int
     path: bool
     class_weights: ClassWeights | None
+
+
+class RowSource(Protocol):
+    """Rows that are checked and not yet coded, wherever they are."""
+
+    def take(self, rows: Any) -> Self:
+        """Return some of the rows."""
+
+    def weigh(self, class_weights: ClassWeights | None, training: Self | None = None) -> Self:
+        """Return the rows with weights that count classes as asked."""
+
+    def choose_bins(self, bins: int) -> Binning:
+        """Choose the bins of every column and code no rows."""
+
+    def prepare(self, family: Family, settings: FitSettings) -> "FitRows":
+        """Code the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +129,14 @@ class RawRows:
         source = self if training is None else training
         factors = class_weights.factors(source.y, source.weights)
         return replace(self, weights=scale_weights(factors, self.y, self.weights))
+
+    def choose_bins(self, bins: int) -> Binning:
+        """Choose the bins of every column and code no rows."""
+        return build_binning(self.scan, bins=bins, sample_weight=self.weights)
+
+    def prepare(self, family: Family, settings: FitSettings) -> "FitRows":
+        """Code the rows."""
+        return prepare_rows(self, family, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +259,44 @@ class Translation:
     importances: FloatArray
 
 
+class FitRows(ABC):
+    """What a fit knows of its rows, wherever they are.
+
+    Attributes
+    ----------
+    units : Units
+    constraints : Constraints
+    size : float, the sum of the weights as they were given: the rows that the data stand for
+    wishes : Wishes, what a person asks of the rules, over the bins
+    """
+
+    units: Units
+    constraints: Constraints
+    size: float
+    wishes: Wishes
+
+    @abstractmethod
+    def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> Engine:
+        """Return an engine over these rows, with all linear terms or those at some positions."""
+
+    @abstractmethod
+    def build_class_engines(self, n_threads: int) -> ClassEngines:
+        """Return an engine for each class over these rows, with all linear terms."""
+
+    def condition_table(self) -> ConditionTable:
+        """Return the conditions that rules may be made of."""
+        return ConditionTable(self.wishes.features, self.constraints)
+
+    def _sign_of(self, rule: BinRule) -> int:
+        return self.constraints.sign(rule, self.units.binning.features)
+
+    def _linear_signs(self) -> list[int]:
+        ways = dict(zip(self.units.binning.names, self.constraints.ways, strict=False))
+        return [ways.get(term.term.feature, 0) for term in self.units.terms]
+
+
 @dataclass(frozen=True, eq=False)
-class TrainingRows:
+class TrainingRows(FitRows):
     """All that a fit keeps of the data, as the engine wants it.
 
     Attributes
@@ -299,29 +360,13 @@ class TrainingRows:
             linear_signs=signs,
         )
 
-    def condition_table(self) -> ConditionTable:
-        """Return the conditions that rules may be made of."""
-        return ConditionTable(self.wishes.features, self.constraints)
-
-    def _sign_of(self, rule: BinRule) -> int:
-        return self.constraints.sign(rule, self.units.binning.features)
-
-    def _linear_signs(self) -> list[int]:
-        ways = dict(zip(self.units.binning.names, self.constraints.ways, strict=False))
-        return [ways.get(term.term.feature, 0) for term in self.units.terms]
-
 
 def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> TrainingRows:
     """Code the rows, reading each column once; nothing that comes out refers to the table.
 
     Rows of weight 0 are left out.
     """
-    constraints = Constraints.of(settings.constraints, raw.scan.names)
-    if constraints.ways and family.output_shape:
-        raise ValueError(
-            "`monotone` is for regressions and two classes: with more, a probability depends on "
-            "all classes; fit a model for each of them, or leave it out"
-        )
+    constraints = read_constraints(settings, raw.scan.names, family)
     if raw.weights is not None and not raw.weights.all():
         raw = raw.take(raw.weights > 0)
     if settings.kind == "l0" or settings.path:
@@ -354,6 +399,17 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
         count_rows(y, weights),
         bind(raw.expert, binning, codes, [term.term.feature for term in terms]),
     )
+
+
+def read_constraints(settings: FitSettings, names: Sequence[str], family: Family) -> Constraints:
+    """Read the constraints that a fit has on its rules."""
+    constraints = Constraints.of(settings.constraints, names)
+    if constraints.ways and family.output_shape:
+        raise ValueError(
+            "`monotone` is for regressions and two classes: with more, a probability depends on "
+            "all classes; fit a model for each of them, or leave it out"
+        )
+    return constraints
 
 
 def count_rows(y: FloatArray, weights: FloatArray | None) -> float:
