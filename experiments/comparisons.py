@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.records import OURS, PAPER_METHODS, Metric, Study
+from experiments.records import OURS, PAPER_METHODS, Line, Metric, Printed, Study
 from experiments.statistics import Comparison, Friedman, compare_with, friedman_test, rank_methods
 
 COVERAGE = 0.75
@@ -22,10 +22,8 @@ class Reproduction:
     """Our mean of a method on a data set beside the paper's; differences above 0 are for us."""
 
     dataset: str
-    mean: float
-    se: float
-    paper_mean: float
-    paper_se: float
+    ours: Line
+    paper: Printed
     in_paper_errors: float
     in_combined_errors: float
     complexity_ratio: float
@@ -64,7 +62,7 @@ def reproduce(study: Study, metric: Metric, method: str) -> list[Reproduction]:
         known = simple is not None and simple.mean > 0
         found.append(
             Reproduction(
-                *(name, ours.mean, ours.se, paper.mean, paper.se),
+                *(name, ours, paper),
                 in_paper_errors=gain / error,
                 in_combined_errors=gain / combined,
                 complexity_ratio=ours.complexity / simple.mean if known else np.nan,

@@ -166,7 +166,7 @@ def draw_points(axes: Any, look: Look, points: pd.DataFrame) -> None:
         alpha=0.5,
         linestyle="none",
         marker=".",
-        markersize=2.5,
+        markersize=4,
         markeredgewidth=0,
     )
 

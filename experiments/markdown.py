@@ -21,6 +21,11 @@ def enumerate_words(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def count(number: int, noun: str) -> str:
+    """Return "1 set" or "2 sets"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def link_sections(parts: Iterable[str]) -> str:
     """Return links to the headings of the second level."""
     titles = [part[3:].strip() for part in parts if part.startswith("## ")]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-FOLDS = 10
-"""Outer folds of a full run."""
+from experiments.units import N_FOLDS as FOLDS
+
 PAPER_METHODS = ("LR1", "LRR", "RuleFit", "LR1N", "LRRN", "RuleFitN", "GBT", "SVM")
 RULE_METHODS = PAPER_METHODS[:6]
 """Those whose weighted number of rules the paper has."""
@@ -17,10 +17,8 @@ REPRODUCED = ("LR1", "LRR", "LR1N", "LRRN")
 """The paper's own methods."""
 OURS = (*REPRODUCED, "LRRI", "LRRN+", "Pursuit")
 METHODS = (*PAPER_METHODS, "LRRI", "LRRN+", "Pursuit", "LightGBM", "XGBoost", "EBM")
-SCORE_COLUMNS = (
-    *("dataset", "task", "method", "metric", "fold", "score", "complexity", "rules"),
-    *("parameters", "seconds", "cpu_seconds", "train_rows", "note"),
-)
+NEEDED = ("dataset", "method", "metric", "fold", "score", "complexity", "cpu_seconds", "note")
+"""Columns of ``scores.csv`` that are used."""
 DECIMALS = 12
 """Of means, so that sums in another order still tie."""
 COMPARED = {"score": PAPER_METHODS, "complexity": RULE_METHODS}
@@ -96,6 +94,12 @@ class Line:
     complexity_se: float
     note: str
 
+    @property
+    def marks(self) -> str:
+        """How many folds, where not all, and a dagger for a note."""
+        folds = "" if self.folds == FOLDS else f"<sup>{self.folds}</sup>"
+        return folds + ("†" if self.note else "")
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -123,7 +127,7 @@ class Study:
         if not path.exists():
             raise FileNotFoundError(f"{path} is not there: write it by the study's run stage")
         scores = pd.read_csv(path, dtype={"note": str})
-        if missing := sorted(set(SCORE_COLUMNS) - set(scores.columns)):
+        if missing := sorted(set(NEEDED) - set(scores.columns)):
             raise ValueError(f"{path} lacks the columns {', '.join(missing)}")
         twice = scores[scores.duplicated(KEYS)]
         if len(twice):

@@ -5,7 +5,7 @@ from statistics import median
 
 from experiments.comparisons import BETTER, COMBINED, REFERENCE, WITHIN, WORSE, rank, reproduce
 from experiments.curves import curve_of, simplest_reaching
-from experiments.markdown import BLANK, enumerate_words, make_table
+from experiments.markdown import BLANK, count, enumerate_words, make_table
 from experiments.records import FOLDS, METRICS, OURS, REPRODUCED, Metric, Study
 
 PRIMARY = tuple(metric for metric in METRICS if metric.name in ("brier", "r2"))
@@ -28,8 +28,8 @@ def coverage_parts(study: Study) -> Iterator[str]:
     n_sets = sum(map(len, sets.values()))
     yield "### What was run\n"
     yield (
-        f"{n_sets} data sets: {len(sets['brier'])} of two classes "
-        f"({enumerate_words(sets['brier'])}) and {len(sets['r2'])} regressions "
+        f"{count(n_sets, 'data set')}: {len(sets['brier'])} of two classes "
+        f"({enumerate_words(sets['brier'])}) and {count(len(sets['r2']), 'regression')} "
         f"({enumerate_words(sets['r2'])}).\n"
     )
     methods = dict.fromkeys(m for metric in PRIMARY for m in study.methods(metric.name))
@@ -77,7 +77,7 @@ def rank_parts(study: Study) -> Iterator[str]:
     for metric in METRICS:
         for value, words in (("score", metric.words), ("complexity", f"{metric.words}: rules")):
             if (found := rank(study, metric, study.methods(metric.name), value=value)) is not None:
-                columns[f"{words} ({found.n_sets} sets)"] = found.ranks
+                columns[f"{words} ({count(found.n_sets, 'set')})"] = found.ranks
     if not columns:
         return
     methods = dict.fromkeys(m for metric in METRICS for m in study.methods(metric.name))

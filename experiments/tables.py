@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from experiments.comparisons import REFERENCE, paper_ranks, rank
-from experiments.markdown import BLANK, join_figures, link_sections, make_table
+from experiments.markdown import BLANK, count, join_figures, link_sections, make_table
 from experiments.records import (
     COMPARED,
     COMPLEXITY,
     FOLDS,
     METHODS,
     METRICS,
-    Line,
     Metric,
     Printed,
     Study,
@@ -112,7 +111,7 @@ class Grid:
             if method in means:
                 line, bold = found[method], self.shown.sign * means[method] == best
                 text = show(self.shown, means[method], getattr(line, error), bold=bold)
-                parts.append(text + marks(line))
+                parts.append(text + line.marks)
             if (printed := self.paper_cell(name, method)) is not None:
                 parts.append(f"*{show(self.shown, printed.mean, printed.se)}*")
             cells.append("<br>".join(parts) or BLANK)
@@ -130,7 +129,7 @@ class Grid:
         if ranking is None:
             return
         printed = paper_ranks(self.study, self.paper_table) if self.paper_table else {}
-        best, row = min(ranking.ranks.values()), [f"mean rank ({ranking.n_sets} sets)"]
+        best, row = min(ranking.ranks.values()), [f"mean rank ({count(ranking.n_sets, 'set')})"]
         for method in self.methods:
             mean = ranking.ranks.get(method)
             text = BLANK if mean is None else f"**{mean:.2f}**" if mean == best else f"{mean:.2f}"
@@ -142,12 +141,6 @@ def show(metric: Metric, mean: float, error: float, *, bold: bool = False) -> st
     """Return a mean with its standard error."""
     figure, after = metric.show(mean, error)
     return (f"**{figure}**" if bold else figure) + join_figures(after)
-
-
-def marks(line: Line) -> str:
-    """Return the marks of a line: how many folds where not all, a note."""
-    folds = "" if line.folds == FOLDS else f"<sup>{line.folds}</sup>"
-    return folds + ("†" if line.note else "")
 
 
 def seconds_parts(study: Study) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from experiments.comparisons import REFERENCE, VERDICTS, Ranking, Reproduction, rank, reproduce
-from experiments.markdown import BLANK, enumerate_words, make_table
+from experiments.markdown import BLANK, count, enumerate_words, make_table
 from experiments.records import COMPARED, METRICS, REPRODUCED, Metric, Study
 
 PAPERS, ALL = "the paper's", "all"
@@ -68,8 +68,8 @@ def holm_parts(title: str, ranking: Ranking) -> Iterator[str]:
         return
     yield f"### {title}: each method against {enumerate_words(found)}\n"
     yield (
-        f"{ranking.n_sets} data sets{shared_folds(ranking)}. z above 0: the method has the worse "
-        "mean rank; p is adjusted by Holm's procedure.\n"
+        f"{count(ranking.n_sets, 'data set')}{shared_folds(ranking)}. z above 0: the method has "
+        "the worse mean rank; p is adjusted by Holm's procedure.\n"
     )
     head = ["method", "mean rank"]
     for name in found:
@@ -133,8 +133,8 @@ def count_rows(found: dict[tuple[Metric, str], Sequence[Reproduction]]) -> Itera
 
 def reproduction_row(metric: Metric, line: Reproduction) -> list[str]:
     """Return a data set's line."""
-    ours = "".join(metric.show(line.mean, line.se))
-    paper = "".join(metric.show(line.paper_mean, line.paper_se))
+    ours = "".join(metric.show(line.ours.mean, line.ours.se)) + line.ours.marks
+    paper = "".join(metric.show(line.paper.mean, line.paper.se))
     return [
         *(line.dataset, ours, paper),
         *(f"{line.in_paper_errors:+.1f}", f"{line.in_combined_errors:+.1f}", line.verdict),

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from experiments.records import METHODS, SCORE_COLUMNS, read_paper
+from experiments.records import METHODS, read_paper
+from experiments.units import CURVE_COLUMNS, SCORE_COLUMNS
 
 TABLES = {"brier": "binary", "accuracy": "binary", "r2": "regression"}
 STAND_INS = {"LRRI": "LRR", "LRRN+": "LRRN", "Pursuit": "LRRN", "EBM": "RuleFitN"}
@@ -29,8 +30,9 @@ def make_results(folder, datasets=None, methods=METHODS, folds=10, seed=0, point
                     )
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(scores, columns=SCORE_COLUMNS).to_csv(folder / "scores.csv", index=False)
-    lines = pd.DataFrame(curves).groupby(["dataset", "task", "method", "position"], as_index=False)
-    lines.first().to_csv(folder / "curves.csv", index=False)
+    lines = pd.DataFrame(curves, columns=CURVE_COLUMNS)
+    lines = lines.groupby(["dataset", "task", "method", "position"], as_index=False).first()
+    lines.to_csv(folder / "curves.csv", index=False)
     versions = pd.DataFrame({"package": ["ruleglm", "numpy"], "version": ["0.1.0", "2.0"]})
     versions.to_csv(folder / "versions.csv", index=False)
     return folder
@@ -43,7 +45,9 @@ def make_scores(rng, names, mean, size, folds):
         score = mean * float(np.exp(0.05 * rng.normal()))
         sizes = (None, None) if size is None else (size * float(rng.uniform(0.8, 1.2)), size // 1.4)
         seconds = float(rng.gamma(2.0))
-        lines.append((*names, fold, score, *sizes, "{}", seconds, 2 * seconds, 900, None))
+        lines.append(
+            (*names, fold, score, *sizes, "{}", seconds, 2 * seconds, 900, 5, 0, None)  # no note
+        )
     return lines
 
 

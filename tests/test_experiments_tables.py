@@ -1,6 +1,8 @@
 """The study's tables and figures from made-up results: whole, with gaps, and of a single fold."""
 
 import re
+import shutil
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -16,6 +18,8 @@ from experiments.tables import write_tables
 from tests.study_results import make_results
 
 BRIER, ACCURACY, R2 = METRICS
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "experiments" / "results"
 FEW = ["heart", "pima", "fico", "wine", "bike"]
 
 
@@ -240,3 +244,20 @@ def test_numbers_look_as_in_the_paper():
 def test_compact_figures_keep_words_and_styles():
     svg = '<g><use x="1.26" style="a: 0.75"/> <use x="2.0" style="a: 0.75"/></g><text>0.125</text>'
     assert compact(svg) == ('<g style="a: 0.75"><use x="1.3"/> <use x="2"/></g><text>0.125</text>')
+
+
+@pytest.mark.skipif(not (RESULTS / "scores.csv").exists(), reason="no results are committed")
+def test_committed_tables_are_those_of_the_committed_scores(tmp_path):
+    for name in ("scores.csv", "curves.csv", "versions.csv"):
+        shutil.copy(RESULTS / name, tmp_path)
+    write_tables(tmp_path)
+    for name in ("tables.md", "summary.md"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == (RESULTS / name).read_text(
+            encoding="utf-8"
+        )
+    listed = re.findall(
+        r"!\[[^\]]*\]\((\S+)\)", (RESULTS / "figures.md").read_text(encoding="utf-8")
+    )
+    files = [ROOT / "docs" / path for path in listed]
+    assert set(files) == set((ROOT / "docs" / "study").iterdir())
+    assert sum(path.stat().st_size for path in files) < 3e6
