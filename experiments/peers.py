@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.peers import DEGREE_WEIGHT, as_categories, as_numbers, hgb_complexity
 from threadpoolctl import threadpool_limits
 
-from experiments.protocol import BINARY, Candidate, Method, Rows, score
+from experiments.protocol import BINARY, METRICS, Candidate, Method, Rows, score
 from experiments.rulefit import L1Path, RuleColumns, distinct_rules, grow_trees
 
 RULEFIT_ROWS = 10_000
@@ -26,7 +26,7 @@ SVM_WIDTHS = (0.1, 0.3, 1.0, 3.0)
 """Gamma times the number of columns."""
 SVM_FOLDS = 3
 BOOSTING_RATES = (0.03, 0.1)
-BOOSTING_TREES = (25, 50, 100, 200, 400)
+BOOSTING_TREES = (25, 50, 100, 200, 400, 800)
 LIGHTGBM_LEAVES = (4, 10, 31)
 XGBOOST_DEPTHS = (2, 4, 6)
 EBM_MANY_ROWS, EBM_FEW_BAGS = 5_000, 4
@@ -123,8 +123,11 @@ def rulefit_path(rows: Rows, train: np.ndarray, test: np.ndarray, linear: list) 
                 prediction,
                 complexity=float(columns.weights[terms].sum()),
                 rules=int(terms.sum()),
+                point=float(place),
             )
-            for penalty, prediction, terms in zip(path.penalties, predictions, active, strict=True)
+            for place, (penalty, prediction, terms) in enumerate(
+                zip(path.penalties, predictions, active, strict=True)
+            )
         ]
     return candidates
 
@@ -170,7 +173,8 @@ def predict(model, test, task: str) -> np.ndarray:
 def svm(rows: Rows) -> list[Candidate]:
     """Support vectors with an RBF kernel, tuned by itself on a sample of the training rows.
 
-    Scores of held-out rows become probabilities by Platt scaling, while tuning and at last.
+    Scores of held-out rows become probabilities by Platt scaling, while tuning and at last. Classes
+    are those of the settings with the best accuracy, whose probabilities may not be the best.
     """
     from sklearn.preprocessing import StandardScaler
 
@@ -179,15 +183,19 @@ def svm(rows: Rows) -> list[Candidate]:
     train, test = scaler.fit_transform(train), scaler.transform(test)
     chosen = sample(rows, SVM_TUNING_ROWS)
     small = Rows(rows.task, train[chosen], rows.y_train[chosen], None, None, rows.seed)
-    metric = rows.metric or ("brier" if rows.task == BINARY else "r2")
-    grid = list(product(SVM_COSTS, SVM_WIDTHS))
-    scores = [score(metric, small.y_train, svm_held_out(small, *cell)) for cell in grid]
-    cost, width = grid[int(np.argmin(scores) if metric == "brier" else np.argmax(scores))]
+    grid = [(cost, width / train.shape[1]) for cost, width in product(SVM_COSTS, SVM_WIDTHS)]
+    tried = [svm_held_out(small, *cell) for cell in grid]
     chosen = sample(rows, SVM_ROWS)
-    model = svm_model(rows.task, cost, width / train.shape[1], rows.seed)
-    model.fit(train[chosen], rows.y_train[chosen])
-    parameters = {"C": cost, "gamma": width / train.shape[1], "rows": len(chosen)}
-    return [Candidate(parameters, predict(model, test, rows.task))]
+    parameters, predictions = {"rows": len(chosen)}, {}
+    for metric in METRICS[rows.task]:
+        scores = [score(metric, small.y_train, candidate) for candidate in tried]
+        cost, gamma = grid[int(np.argmin(scores) if metric == "brier" else np.argmax(scores))]
+        parameters |= {f"C_{metric}": cost, f"gamma_{metric}": gamma}
+        model = svm_model(rows.task, cost, gamma, rows.seed)
+        model.fit(train[chosen], rows.y_train[chosen])
+        predictions[metric] = predict(model, test, rows.task)
+    labels = predictions["accuracy"] > 0.5 if rows.task == BINARY else None
+    return [Candidate(parameters, predictions[METRICS[rows.task][0]], labels=labels)]
 
 
 def svm_model(task: str, cost: float, gamma: float, seed: int):
@@ -211,14 +219,13 @@ def svm_folds(task: str, seed: int):
     return kind(SVM_FOLDS, shuffle=True, random_state=seed)
 
 
-def svm_held_out(rows: Rows, cost: float, width: float) -> Candidate:
+def svm_held_out(rows: Rows, cost: float, gamma: float) -> Candidate:
     """Return predictions of the training rows from folds that do not hold them."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_predict
     from sklearn.svm import SVC
 
     X, y, folds = rows.X_train, rows.y_train, svm_folds(rows.task, rows.seed)
-    gamma = width / X.shape[1]
     if rows.task != BINARY:
         model = svm_model(rows.task, cost, gamma, rows.seed)
         return Candidate({}, cross_val_predict(model, X, y, cv=folds))

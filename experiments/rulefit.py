@@ -24,7 +24,7 @@ TYPICAL_DEVIATION = 0.4
 """Of a rule, to which linear terms are scaled."""
 DEGREE_WEIGHT = 0.2
 NEW_COLUMNS = 30
-"""That enter a working set at a time, or as many as it has."""
+"""That enter a working set at a time, or a third of what it has where that is more."""
 
 Rule = dict[tuple[int, bool], float]
 """Bounds by (column, is upper): ``lower < x <= upper``. Each bound is a condition."""
@@ -132,15 +132,16 @@ class L1Path:
     """
 
     task: str
-    n_penalties: int = 25
-    ratio: float = 1e-4
+    n_penalties: int = 30
+    ratio: float = 1e-5
     """Of the last penalty to the first, which allows no coefficient."""
     tolerance: float = 1e-2
     """Of the optimality conditions, as a share of the penalty."""
     max_steps: int = 30
-    max_terms: int = 600
-    """Of a model that ends the path, as does one that explains ``enough``; the rest repeat it."""
-    enough: float = 0.999
+    max_terms: int = 400
+    """The first model with more, or with more than half as many as rows, ends the path, as does
+    one that explains ``enough``; the rest repeat it."""
+    enough: float = 0.99999
     """Share of the deviance."""
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> "L1Path":
@@ -148,13 +149,13 @@ class L1Path:
         self._X, self._y = X, np.asarray(y, float)
         beta, intercept = np.zeros(X.shape[1]), self._link(self._y.mean())
         scores = np.full(len(y), intercept)
-        null = self._loss(scores)
+        null, max_terms = self._loss(scores), min(self.max_terms, len(y) // 2)
         first = float(np.abs(self._gradient(scores)).max(initial=1e-12))
         self.penalties = first * self.ratio ** np.linspace(0, 1, self.n_penalties)
         rows = [np.append(intercept, beta)]
         for penalty in self.penalties[1:]:
             n_terms = np.count_nonzero(beta)
-            if self._loss(scores) > (1 - self.enough) * null and n_terms <= self.max_terms:
+            if self._loss(scores) > (1 - self.enough) * null and n_terms <= max_terms:
                 beta, intercept, scores = self._solve(penalty, beta, intercept, scores)
             rows.append(np.append(intercept, beta))
         self.coefficients = np.array(rows)
@@ -187,7 +188,7 @@ class L1Path:
             if slack.max(initial=0.0) <= self.tolerance * penalty:
                 break
             worst = np.where(active, 0.0, slack)
-            n_new = max(NEW_COLUMNS, np.count_nonzero(active))
+            n_new = max(NEW_COLUMNS, np.count_nonzero(active) // 3)
             entering = np.argsort(-worst, kind="stable")[:n_new]
             columns = np.union1d(np.flatnonzero(active), entering[worst[entering] > 0])
             steps = self._step(penalty, columns, beta[columns], scores)

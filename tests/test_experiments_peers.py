@@ -49,12 +49,13 @@ def test_candidates_of_folds_belong_together_and_beat_the_mean(name, task, small
         pytest.skip(f"{library} is not installed")
     rows = make_rows(task)
     candidates, others = PEERS[name](rows), PEERS[name](make_rows(task, n=120, seed=1))
-    varying = {"penalty", "rows", "gamma", "C"} | ({"trees"} if name == "GBT" else set())
-    settings, other_settings = (
-        [{k: v for k, v in c.parameters.items() if k not in varying} for c in fold]
+    settings = {"tree_size", "max_depth", "learning_rate", "num_leaves"}
+    settings |= {"trees"} if name != "GBT" else set()
+    grid, other_grid = (
+        [(one.point, *(one.parameters.get(key) for key in settings)) for one in fold]
         for fold in (candidates, others)
     )
-    assert settings == other_settings
+    assert grid == other_grid
     for candidate in candidates:
         assert candidate.predictions.shape == rows.y_test.shape
         assert np.isfinite(candidate.predictions).all()
