@@ -7,9 +7,9 @@ from experiments.records import Metric, Study
 
 
 def curve_of(study: Study, metric: Metric, dataset: str, method: str) -> pd.DataFrame:
-    """Return the points of a curve with ``complexity``, ``score`` and their standard errors."""
+    """Return the points of a curve: ``complexity``, ``score``, their standard errors, folds."""
     names = {metric.name: "score", f"{metric.name}_se": "score_se"}
-    columns = ["complexity", "complexity_se", "score", "score_se"]
+    columns = ["complexity", "complexity_se", "score", "score_se", "folds"]
     lines = study.curve(dataset, method)
     if metric.name not in lines.columns:
         return pd.DataFrame(columns=columns, dtype=float)

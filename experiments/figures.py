@@ -6,7 +6,6 @@ time or on chance. Text stays text, and coordinates have two decimals.
 
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.curves import curve_of, front
-from experiments.records import METRICS, Metric, Study
+from experiments.records import FOLDS, METRICS, Metric, Study
 
 NOTICE = "<!-- Written by `python -m experiments.paper figures`; changes by hand are lost. -->\n"
 SIZE = (5.6, 3.5)
@@ -57,6 +56,7 @@ KINK = 5.0
 TICKS = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 FEW_RULES = 3.0
 """Scores of simpler models may be out of the figure, or they would flatten all of it."""
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 IN_MAIN_PART = {"brier": ("pima", "fico", "magic", "musk"), "r2": ("crime", "wine", "bike")}
 LINES = {"LightGBM": (0, (6, 2)), "EBM": (0, (1, 1.5))}
 """Methods that are no rules: a horizontal line at the score of the model chosen."""
@@ -109,19 +109,16 @@ def draw(study: Study, metric: Metric, name: str) -> str | None:
     with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
         figure = Figure(figsize=SIZE)
         axes = figure.subplots(gridspec_kw=MARGINS)
-        fill(axes, metric, name, curves, dict(flat_lines(study, metric, name)))
+        heights = {
+            **draw_curves(axes, metric, curves),
+            **draw_lines(axes, metric, study, name),
+        }
+        axes.set_title(name, loc="left", fontweight="bold", fontsize=10)
+        add_legend(axes, heights)
         buffer = io.StringIO()
         undated = {"Date": None, "Creator": None, "Format": None, "Type": None}
         figure.savefig(buffer, format="svg", metadata=undated)
     return compact(buffer.getvalue())
-
-
-def flat_lines(study: Study, metric: Metric, name: str) -> Iterator[tuple[str, float]]:
-    """Yield the methods drawn as horizontal lines, with their scores."""
-    summary = study.summary(metric.name)
-    for method in LINES:
-        if (name, method) in summary:
-            yield method, factor_of(metric) * summary[name, method].mean
 
 
 def factor_of(metric: Metric) -> float:
@@ -129,23 +126,51 @@ def factor_of(metric: Metric) -> float:
     return 100.0 if metric.larger_is_better else 1.0
 
 
-def fill(
-    axes: Any, metric: Metric, name: str, curves: dict[str, pd.DataFrame], flat: dict[str, float]
-) -> None:
-    """Draw all methods; the legend lists them from the top of the figure to its bottom."""
-    heights, fronts = dict(flat), []
+def label_of(method: str, folds: int) -> str:
+    """Return a method's name, with the number of its folds where these are not all."""
+    return method if folds == FOLDS else method + str(folds).translate(RAISED)
+
+
+def draw_curves(axes: Any, metric: Metric, curves: dict[str, pd.DataFrame]) -> dict[str, float]:
+    """Draw all curves and set the scales; return the best score of each label."""
+    heights, fronts = {}, []
     for method, points in curves.items():
         scaled = points.copy()
         scaled[["score", "score_se"]] *= factor_of(metric)
         best = front(scaled, metric)
+        label = label_of(method, int(points.folds.min()))
         draw_points(axes, CURVES[method], scaled.drop(best.index))
-        draw_front(axes, CURVES[method], best, method)
-        heights[method] = float(best.score.iloc[-1])
+        draw_front(axes, CURVES[method], best, label)
+        heights[label] = float(best.score.iloc[-1])
         fronts.append(best)
-    for method, score in flat.items():
-        axes.axhline(score, color="black", linewidth=0.9, linestyle=LINES[method], label=method)
-    set_scales(axes, metric, pd.concat(fronts), list(flat.values()))
-    axes.set_title(name, loc="left", fontweight="bold", fontsize=10)
+    drawn = pd.concat(fronts)
+    set_scales(axes, drawn.complexity.max())
+    axes.set_ylim(*choose_range(metric, drawn, list(heights.values())))
+    better = "high is good" if metric.larger_is_better else "low is good"
+    axes.set_ylabel(f"{metric.words}{', %' if metric.larger_is_better else ''} ({better})")
+    return heights
+
+
+def draw_lines(axes: Any, metric: Metric, study: Study, name: str) -> dict[str, float]:
+    """Draw horizontal lines at the scores of other methods; return the score of each label."""
+    heights = {}
+    summary = study.summary(metric.name)
+    for method, style in LINES.items():
+        if (line := summary.get((name, method))) is not None:
+            label, score = label_of(method, line.folds), factor_of(metric) * line.mean
+            axes.axhline(score, color="black", linewidth=0.9, linestyle=style, label=label)
+            heights[label] = score
+    if heights:
+        bottom, top = axes.get_ylim()
+        margin = 0.03 * (top - bottom)
+        axes.set_ylim(
+            min(bottom, min(heights.values()) - margin), max(top, max(heights.values()) + margin)
+        )
+    return heights
+
+
+def add_legend(axes: Any, heights: dict[str, float]) -> None:
+    """List what is drawn, from the top of the figure to its bottom."""
     handles, labels = axes.get_legend_handles_labels()
     pairs = sorted(zip(handles, labels, strict=True), key=lambda pair: -heights[pair[1]])
     axes.legend(
@@ -171,7 +196,7 @@ def draw_points(axes: Any, look: Look, points: pd.DataFrame) -> None:
     )
 
 
-def draw_front(axes: Any, look: Look, points: pd.DataFrame, method: str) -> None:
+def draw_front(axes: Any, look: Look, points: pd.DataFrame, label: str) -> None:
     """Draw the efficient points, joined, with standard errors both ways."""
     x, y = points.complexity.to_numpy(float), points.score.to_numpy(float)
     wide, high = (points[name].fillna(0.0).to_numpy() for name in ("complexity_se", "score_se"))
@@ -191,13 +216,12 @@ def draw_front(axes: Any, look: Look, points: pd.DataFrame, method: str) -> None
         marker=look.marker,
         markersize=3.2,
         markeredgewidth=0.8,
-        label=method,
+        label=label,
     )
 
 
-def set_scales(axes: Any, metric: Metric, points: pd.DataFrame, others: list[float]) -> None:
-    """Space complexities by their logarithms, but the smallest; show scores from a few rules on."""
-    far = float(points.complexity.max())
+def set_scales(axes: Any, far: float) -> None:
+    """Space complexities up to the farthest by their logarithms, but for the smallest."""
     right = 1.08 * far + 1
     ticks = [tick for tick in TICKS if tick <= right]
     axes.set_xscale(
@@ -206,14 +230,21 @@ def set_scales(axes: Any, metric: Metric, points: pd.DataFrame, others: list[flo
     axes.set_xlim(0, right)
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.set_xlabel("weighted number of rules")
-    seen = points[points.complexity >= FEW_RULES] if far >= FEW_RULES else points
-    scores = [*seen.score, *others]
-    margin = 0.06 * (max(scores) - min(scores)) or 1e-3
-    axes.set_ylim(min(scores) - margin, max(scores) + margin)
-    better = "high is good" if metric.larger_is_better else "low is good"
-    axes.set_ylabel(f"{metric.words}{', %' if metric.larger_is_better else ''} ({better})")
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def choose_range(metric: Metric, points: pd.DataFrame, best: list[float]) -> tuple[float, float]:
+    """Return the range of scores shown: those from a few rules on, and the best of each method.
+
+    It reaches over a third of the way from the best of all efficient points to the worst.
+    """
+    gains = metric.sign * points.score
+    seen = [*gains[points.complexity >= FEW_RULES], *(metric.sign * score for score in best)]
+    top = max(seen)
+    low = min(*seen, top - (top - gains.min()) / 3)
+    margin = 0.06 * (top - low) or 1e-3
+    return tuple(sorted((metric.sign * (low - margin), metric.sign * (top + margin))))
 
 
 COORDINATES = re.compile(r' (?:d|x|y|transform)="[^"]*"')
