@@ -164,3 +164,21 @@ def test_path_ends_with_too_many_terms():
     n_terms = np.count_nonzero(path.coefficients[:, 1:], axis=1)
     assert 5 < n_terms[-1] < 30
     assert sum(n > 5 for n in np.unique(n_terms)) == 1
+
+
+def test_svm_is_tuned_for_each_metric(monkeypatch):
+    rows = make_rows(BINARY)
+    monkeypatch.setattr(peers, "SVM_COSTS", (1.0, 10.0))
+    monkeypatch.setattr(peers, "SVM_WIDTHS", (1.0,))
+
+    def held_out(small, cost, gamma):
+        y = small.y_train
+        timid = np.where(y == 1, 0.51, 0.49)  # right, but hardly so
+        bold = np.where(np.arange(len(y)) < 3, 1.0 - y, y)  # certain, and thrice wrong
+        return Candidate({}, timid if cost == 1.0 else bold)
+
+    monkeypatch.setattr(peers, "svm_held_out", held_out)
+    (candidate,) = peers.svm(rows)
+    assert candidate.parameters["C_accuracy"] == 1.0
+    assert candidate.parameters["C_brier"] == 10.0
+    assert candidate.labels.mean() == pytest.approx(0.5, abs=0.2)
