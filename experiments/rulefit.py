@@ -25,6 +25,8 @@ TYPICAL_DEVIATION = 0.4
 DEGREE_WEIGHT = 0.2
 NEW_COLUMNS = 30
 """That enter a working set at a time, or a third of what it has where that is more."""
+STALL, STALL_RATIO = 0.005, 0.003
+"""Share of the loss that a model must gain, once penalties are such a share of the first."""
 
 Rule = dict[tuple[int, bool], float]
 """Bounds by (column, is upper): ``lower < x <= upper``. Each bound is a condition."""
@@ -137,10 +139,10 @@ class L1Path:
     """Of the last penalty to the first, which allows no coefficient."""
     tolerance: float = 1e-2
     """Of the optimality conditions, as a share of the penalty."""
-    max_steps: int = 30
+    max_steps: int = 15
     max_terms: int = 400
     """The first model with more, or with more than half as many as rows, ends the path, as does
-    one that explains ``enough``; the rest repeat it."""
+    one that explains ``enough`` or, late, hardly more than the one before; the rest repeat it."""
     enough: float = 0.99999
     """Share of the deviance."""
 
@@ -153,10 +155,14 @@ class L1Path:
         first = float(np.abs(self._gradient(scores)).max(initial=1e-12))
         self.penalties = first * self.ratio ** np.linspace(0, 1, self.n_penalties)
         rows = [np.append(intercept, beta)]
+        loss, ended = null, False
         for penalty in self.penalties[1:]:
-            n_terms = np.count_nonzero(beta)
-            if self._loss(scores) > (1 - self.enough) * null and n_terms <= max_terms:
+            if not ended:
                 beta, intercept, scores = self._solve(penalty, beta, intercept, scores)
+                before, loss = loss, self._loss(scores)
+                stalled = penalty < STALL_RATIO * first and before - loss < STALL * before
+                ended = stalled or loss <= (1 - self.enough) * null
+                ended |= np.count_nonzero(beta) > max_terms
             rows.append(np.append(intercept, beta))
         self.coefficients = np.array(rows)
         return self
