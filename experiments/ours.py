@@ -33,7 +33,7 @@ class Recipe:
     """Settings of an estimator and where its path ends."""
 
     settings: dict[str, Any]
-    seconds: float = 400.0
+    seconds: float = 1500.0
     """Of a path, at which it ends."""
     blends: tuple[float, ...] = (0.0,)
     """Shares of the penalised coefficients; 0 means de-biased, as in the paper."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from functools import cache
+from math import log
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -166,16 +167,15 @@ class Clock:
             self._seconds.setdefault((record.dataset, record.method), []).append(record.seconds)
 
     def guess(self, unit: Unit) -> float:
-        """Return the mean of the same data set and method, or that of the method by cells."""
-        known = self._seconds.get((unit.dataset, unit.method))
-        if known:
-            return fmean(known)
-        rates = [
-            fmean(times) / size(name)
+        """Return the mean of the method on the same data set, or on that nearest in size."""
+        cells = size(unit.dataset)
+        known = [
+            (abs(log(size(name) / cells)), name, fmean(times))
             for (name, method), times in self._seconds.items()
             if method == unit.method
         ]
-        return fmean(rates) * size(unit.dataset) if rates else 10.0
+        _, nearest, seconds = min(known, default=(0.0, unit.dataset, 10.0))
+        return seconds * max(1.0, cells / size(nearest))
 
     def estimate(self, units: Sequence[Unit], jobs: int) -> str:
         """Return the time left, in words."""

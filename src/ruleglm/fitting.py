@@ -19,6 +19,7 @@ from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size
+from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
 from ruleglm.solvers.signed import check_signs
 from ruleglm.training import FitRows, FitSettings
@@ -335,7 +336,8 @@ def relax(
     held, order = refitter.hold(rules, degrees, linear)
     shrunk = solution.coef[[0, *(1 + kept[: len(linear)]), *(1 + kept[len(linear) :][order])]]
     held.set_coefficients(shrunk)
-    fitted = refit(held, shrunk).coef if len(kept) and min(blends) < 1.0 else shrunk
+    ridge = debias_ridge(penalty.lambda_0)
+    fitted = refit(held, shrunk, ridge).coef if len(kept) and min(blends) < 1.0 else shrunk
     coefs = np.array([(1.0 - blend) * fitted + blend * shrunk for blend in blends])
     check_signs(coefs, held.column_signs())
     return PathModel(

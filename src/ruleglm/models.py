@@ -36,7 +36,7 @@ from ruleglm.pricing import PRICERS, Penalty
 from ruleglm.refitting import Rows, refit_terms
 from ruleglm.report.methods import ReportMethods
 from ruleglm.rules import Rule
-from ruleglm.solvers.master import REFIT_RIDGE
+from ruleglm.solvers.master import debias_ridge
 from ruleglm.targets import check_classes, check_labels, check_length, check_target
 from ruleglm.training import FitSettings, RawRows, Translation, Units
 
@@ -317,7 +317,7 @@ class RuleModel(
         if counts is not None:
             factors = counts.factors(rows.y, rows.weights)
             rows = replace(rows, weights=scale_weights(factors, rows.y, rows.weights))
-        ridge = self.ridge if self.penalty == "l0" else REFIT_RIDGE * rows.size
+        ridge = self.ridge if self.penalty == "l0" else debias_ridge(self.lambda_0) * rows.size
         signs = term_signs(ensemble, self.monotone)
         return refit_terms(ensemble, rows, ridge, fixed, signs)
 

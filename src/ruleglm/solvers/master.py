@@ -28,8 +28,8 @@ MAX_SWEEPS = 2000
 ARMIJO = 1e-4
 SLOW = 0.2
 HALVINGS = tuple(0.5**k for k in range(1, 25))
-REFIT_RIDGE = 1e-4
-"""Ridge on the mean loss in refits: coefficients stay finite when rules separate the classes."""
+REFIT_RIDGE, LEAST_RIDGE = 1e-4, 1e-6
+"""Ridges on the mean loss in refits: coefficients stay finite when rules separate the classes."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,11 @@ def refit(
         return 0.5 * float(ridges @ coef**2)
 
     return minimise(engine, coef, tol, model, price)
+
+
+def debias_ridge(lambda_0: float) -> float:
+    """Return the ridge of a de-biasing refit: a hundredth of the price of a rule, within limits."""
+    return min(REFIT_RIDGE, max(LEAST_RIDGE, 0.01 * lambda_0))
 
 
 def minimise(
