@@ -175,7 +175,7 @@ class Clock:
             if method == unit.method
         ]
         _, nearest, seconds = min(known, default=(0.0, unit.dataset, 10.0))
-        return seconds * max(1.0, cells / size(nearest))
+        return seconds * max(1.0, cells / size(nearest)) ** 0.5
 
     def estimate(self, units: Sequence[Unit], jobs: int) -> str:
         """Return the time left, in words."""
