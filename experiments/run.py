@@ -5,10 +5,12 @@ processes with one thread each. Running again goes on with what is missing.
 """
 
 import os
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from math import log
@@ -79,7 +81,7 @@ def run(units: Sequence[Unit], settings: Settings, tell: Callable[[str], None]) 
     tell(f"{len(left)} of {len(units)} units to run, {clock.estimate(left, settings.jobs)}")
     began, waiting = time.monotonic(), list(left)
     pending: dict[Future[Record], Unit] = {}
-    with limited_threads(), start_workers(settings.jobs) as pool:
+    with limited_threads(), start_workers(settings.jobs) as pool, terminated_like_interrupted():
         try:
             while waiting or pending:
                 while waiting and len(pending) < settings.jobs and not over(began, settings):
@@ -100,6 +102,16 @@ def run(units: Sequence[Unit], settings: Settings, tell: Callable[[str], None]) 
                 process.terminate()
 
 
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """Let a request to terminate end the workers too, as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def over(began: float, settings: Settings) -> bool:
     """Tell whether the minutes of a run are up."""
     return settings.minutes is not None and time.monotonic() - began > 60 * settings.minutes
@@ -110,15 +122,15 @@ def start_workers(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
-class limited_threads:  # noqa: N801 - used as a context, like those of contextlib
-    """One thread for each worker while they are started."""
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in THREADS}
-        os.environ.update(dict.fromkeys(THREADS, "1"))
-
-    def __exit__(self, *exception: object) -> None:
-        for name, value in self._before.items():
+@contextmanager
+def limited_threads() -> Iterator[None]:
+    """Give workers that are started meanwhile one thread each."""
+    before = {name: os.environ.pop(name, None) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
             if value is None:
                 del os.environ[name]
             else:
