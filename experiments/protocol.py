@@ -104,12 +104,12 @@ def take(rows: Rows, train: np.ndarray, test: np.ndarray) -> Rows:
     )
 
 
-def run_fold(method: Method, rows: Rows) -> Outcome:
+def run_fold(method: Method, rows: Rows, most_splits: int | None = None) -> Outcome:
     """Fit a method to a fold and choose among its candidates, for each metric by itself."""
     began, cpu_began = time.perf_counter(), time.process_time()
     metrics = METRICS[rows.task]
     candidates = method(rows)
-    splits = inner_splits(rows) if len(candidates) > 1 else []
+    splits = inner_splits(rows)[:most_splits] if len(candidates) > 1 else []
     inner = np.zeros((len(metrics), len(candidates)))
     for train, test in splits:
         held_out = take(rows, train, test)

@@ -27,8 +27,21 @@ from experiments.units import N_FOLDS, Record, Unit, read_records
 METHODS: dict[str, Method] = {**OURS, **PEERS}
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
 
-BUDGETS = {"LRRI": 3, "RuleFit": 5, "RuleFitN": 5, "SVM": 5, "EBM": 3}
-"""Folds of the slow methods on sets of at least ``MANY_CELLS`` cells; the others have all ten."""
+BUDGETS = {
+    "GBT": 5,
+    "LightGBM": 5,
+    "XGBoost": 5,
+    "SVM": 5,
+    "LRRI": 2,
+    "RuleFit": 2,
+    "RuleFitN": 2,
+    "EBM": 2,
+}
+"""Folds of other learners on sets of at least ``MANY_CELLS`` cells."""
+FEW_FOLDS = {"RuleFit": 3, "RuleFitN": 3, "EBM": 5, "LRRI": 3}
+"""Folds of slow methods on the other sets; the rest has all ten."""
+ONE_SPLIT = "RuleFit", "RuleFitN"
+"""Methods that choose by one held-out part only."""
 MANY_CELLS = 50_000
 INTEGER_ROWS = 800
 """Rows up to which the paper's integer program is tried."""
@@ -67,9 +80,8 @@ def folds_of(name: str, method: str) -> int:
     """Return on how many of the ten folds a method is run."""
     if method == "LRRI" and SETS[name].rows > INTEGER_ROWS:
         return 0
-    if size(name) < MANY_CELLS and method != "LRRI":
-        return N_FOLDS
-    return BUDGETS.get(method, N_FOLDS)
+    few = FEW_FOLDS if size(name) < MANY_CELLS else BUDGETS
+    return few.get(method, N_FOLDS)
 
 
 def run(units: Sequence[Unit], settings: Settings, tell: Callable[[str], None]) -> None:
@@ -153,7 +165,8 @@ def run_unit(unit: Unit, settings: Settings) -> Record:
         X, y = load_once(settings.data, unit.dataset)
         train, test = split(task, X, y, N_FOLDS, settings.seed)[unit.fold]
         rows = Rows(task, X.iloc[train], y[train], X.iloc[test], y[test], settings.seed)
-        outcome = run_fold(METHODS[unit.method], rows)
+        most = 1 if unit.method in ONE_SPLIT else None
+        outcome = run_fold(METHODS[unit.method], rows, most)
         record = Record(
             *(unit.dataset, task, unit.method, unit.fold, len(train), settings.seed),
             **asdict(outcome),

