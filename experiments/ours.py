@@ -16,15 +16,15 @@ import numpy as np
 
 from experiments.protocol import BINARY, Candidate, Rows
 
-LAMBDAS = tuple(float(value) for value in np.geomspace(0.1, 1e-4, 19))
+LAMBDAS = tuple(float(value) for value in np.geomspace(0.1, 1e-4, 13))
 LAMBDA_RATIO = 0.2
-BUDGETS = (*range(0, 20, 2), *range(20, 60, 4), *range(60, 120, 8), *range(120, 301, 20))
+BUDGETS = (*range(0, 20, 2), *range(20, 60, 4), *range(60, 120, 8), *range(120, 241, 20))
 
 DECILES: dict[str, Any] = {"penalty": "l1", "bins": 10}
 HEURISTIC = {**DECILES, "pricing": "beam", "max_degree": None}
 
 
-FEW_ROWS, SMALL, LARGE = 2000, 120.0, 300.0
+FEW_ROWS, SMALL, LARGE = 2000, 100.0, 240.0
 """Paths end at the complexity ``SMALL`` with fewer rows than that, and at ``LARGE`` with more."""
 
 
@@ -172,7 +172,7 @@ OURS: dict[str, Callable[[Rows], list[Candidate]]] = {
                 "linear_terms": False,
             },
             seconds=60.0,
-            lambdas=LAMBDAS[2:11:2],
+            lambdas=LAMBDAS[1:8:2],
         ),
     ),
     "Pursuit": partial(candidates_by_budget, recipe=Recipe({"penalty": "l0"})),

@@ -163,7 +163,7 @@ class BeamPricer:
             masses = masses + values
         whole = float(histograms.cube(0).sum()), float(histograms.cube(0, 1).sum())
         total = sign * whole[0], whole[1] if sign == 1 else whole[1] - whole[0]
-        kept = ~(np.isclose(values, total[0], 1e-12) & np.isclose(masses, total[1], 1e-12))
+        kept = ~(nearly(values, total[0]) & nearly(masses, total[1]))
         kept &= masses > 1e-14 * total[1]
         kept &= sign * table.sign >= 0
         if parent:
@@ -196,6 +196,12 @@ class BeamPricer:
             known = np.array([rule is not None and rule[1] == degree for rule in made])
             self._longer[feature, mask] = known
         return known
+
+
+def nearly(values: FloatArray, total: float) -> BoolArray:
+    """Tell which sums are a total but for rounding."""
+    near: BoolArray = np.abs(values - total) <= 1e-8 + 1e-12 * abs(total)
+    return near
 
 
 def rank(met: dict[BinRule, tuple[float, int]]) -> list[tuple[float, BinRule, int]]:
