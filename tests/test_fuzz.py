@@ -6,6 +6,7 @@ import time
 import pytest
 
 from ruleglm import RuleEnsemble
+from tests.fuzz import runner
 from tests.fuzz.cases import draw_case, run_case
 from tests.fuzz.runner import DIED, HANGS, Worker, report, run_cases
 
@@ -53,8 +54,17 @@ def sleep(seed):
     time.sleep(60)
 
 
-@pytest.mark.parametrize(("run", "start", "found"), [(sleep, 0.0, HANGS), (os._exit, 60.0, DIED)])
-def test_hangs_and_crashes_are_found(run, start, found):
+def turn(seed):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("run", "start", "idle", "found"),
+    [(sleep, 0.0, 2.0, HANGS), (turn, 0.0, 600.0, HANGS), (os._exit, 60.0, 10.0, DIED)],
+)
+def test_hangs_and_crashes_are_found(monkeypatch, run, start, idle, found):
+    monkeypatch.setattr(runner, "IDLE", idle)
     worker = Worker(0.5, run, start)
     try:
         outcome = worker.run(3)

@@ -135,3 +135,24 @@ def test_warm_start_stays_at_the_solution():
     assert again.n_iter == 1
     assert again.objective == pytest.approx(state.objective, abs=1e-10)
     np.testing.assert_allclose(again.coef, state.coef, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_loose_refit_does_not_rise_by_more_than_its_tolerance(name):
+    """Far from the minimum, where the loss is flat, second derivatives promise nothing."""
+    for seed in range(100):
+        rng, codes, y, rules = random_problem(seed, name)
+        weights = np.exp(4 * rng.standard_normal(len(y)))
+        engine = build_engine(
+            codes, y, get_family(name), rules[:4], weights=weights / weights.sum()
+        )
+        null = np.zeros(1 + len(engine.rules))
+        null[0] = engine.null_intercept()
+        engine.set_coefficients(null)
+        ridge = 1e-6
+        start = refit(engine, null, ridge).coef + 3.0 * rng.standard_normal(len(null))
+        before = engine.set_coefficients(start) + 0.5 * ridge * (start[1:] ** 2).sum()
+        state = refit(engine, start, ridge, 0.1 * before)
+        assert state.objective <= 1.1 * before
+        after = engine.set_coefficients(state.coef) + 0.5 * ridge * (state.coef[1:] ** 2).sum()
+        assert state.objective == pytest.approx(after, rel=1e-9)

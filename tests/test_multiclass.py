@@ -171,6 +171,27 @@ def test_refit_is_the_ridge_optimum(small, monkeypatch):
     assert classes.loss() == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_loose_refit_does_not_rise_by_more_than_its_tolerance():
+    ridge = 1e-6
+    for seed in range(60):
+        X, y = random_rows(seed, n=40)
+        rng = np.random.default_rng(seed)
+        weights = np.exp(4 * rng.normal(size=len(y)))
+        binning, codes, classes = build_classes(X, y, weights=weights, n_classes=3)
+        rules, degrees = list_rules(binning, codes, 1)
+        for engine in classes.engines:
+            engine.add_rules(rules[:4], degrees[:4])
+        start = np.zeros((1 + len(classes.engines[0].rules), 3))
+        every = np.ones(start.shape, bool)
+        classes.set_coefficients(list(start.T.copy()))
+        start = refit_classes(classes, start, every, ridge) + 10 * rng.normal(size=start.shape)
+        before = (
+            classes.set_coefficients(list(start.T.copy())) + 0.5 * ridge * (start[1:] ** 2).sum()
+        )
+        coef = refit_classes(classes, start, every, ridge, 0.1 * before)
+        assert classes.loss() + 0.5 * ridge * (coef[1:] ** 2).sum() <= 1.1 * before
+
+
 def test_refit_of_intercepts_stays_at_the_shares():
     _, y = random_rows(5)
     _, _, classes = build_classes(random_rows(5)[0], y)

@@ -174,6 +174,20 @@ def test_coefficients_are_nearly_the_best_of_their_columns(name):
         assert best - 1e-9 <= model.objective <= best + 0.05 * model.price
 
 
+def test_coefficients_are_nearly_the_best_where_gains_promise_more_than_there_is():
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        case = draw_case(seed, "binomial", n_linear=0)
+        case = replace(case, weights=np.exp(8 * rng.normal(size=len(case.y))))
+        path = case.follow(4.0)
+        for model in path[1:]:
+            engine = case.engine()
+            engine.add_rules(model.rules, model.degrees)
+            engine.set_coefficients(model.coef)
+            best = refit(engine, model.coef, case.ridge, 1e-12).objective
+            assert model.objective <= best + 0.05 * path[0].loss
+
+
 @each_family
 def test_every_family_lowers_its_loss(name):
     case = draw_case(1, name, n=400)
@@ -314,6 +328,15 @@ def test_models_that_shrink_later_do_not_change_a_shorter_path(points, shorter, 
         paths.append(pursuit.follow(walk, Limits(), **limits))
     assert all(model.complexity <= shorter for model in paths[0])
     assert_same_path(paths[0], [model for model in paths[1] if model.complexity <= shorter])
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_a_walk_in_circles_ends(length):
+    circle = [(k, 50) for k in range(1, 1 + length)]
+    walk = ScriptedWalk([*circle * 1000, (60, 1)])
+    path = pursuit.follow(walk, Limits(), max_complexity=100.0, price=0.0, keep_on_interrupt=True)
+    assert walk.k < 100
+    assert [(model.complexity, model.objective) for model in path] == [(0, 99), (1, 50)]
 
 
 # --- moves

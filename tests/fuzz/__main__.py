@@ -12,7 +12,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first case")
     parser.add_argument("--cases", type=int, help="a number of cases, in place of minutes")
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds for a case")
+    parser.add_argument("--patience", type=float, default=60.0, help="processor seconds for a case")
     parser.add_argument("--case", type=int, help="run this one case here")
     asked = parser.parse_args()
     if asked.case is not None:

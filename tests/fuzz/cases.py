@@ -119,7 +119,7 @@ def run(case, rng):
 MUST_REFUSE = {
     "no rows", "no columns", "duplicates", "type", "one class", "length", "unknown target",
     "negative weight", "no weight", "exposure", "huge target", "huge weights", "huge offset",
-    "pricing",
+    "pricing", "levels of an order", "no level above",
 }  # fmt: skip
 """Flaws that no fit may pass over."""
 

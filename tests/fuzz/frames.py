@@ -287,10 +287,12 @@ def choose_library(rng, frame):
             frame.flaws.add("no columns")
     else:
         try:
-            convert(frame.pandas(), library)
+            converted = convert(frame.pandas(), library)
         except (TypeError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError):
             return
         frame.columns = [as_kept(column, library) for column in frame.columns]
+        names = converted.columns if library == "polars" else converted.column_names
+        frame.names = list(names)  # polars names a single column without a name
     frame.library = library
 
 

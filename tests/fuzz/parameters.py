@@ -98,12 +98,15 @@ def draw_wishes(rng, given, flaws, frame, target):
         return  # what follows would have to know
     if rng.random() < 0.15:
         line = numbers and rng.random() < 0.3
-        given["include"] = [pick(rng, numbers) if line else draw_rule(rng, frame)]
-        flaws |= {"include"}
+        entry, flaw = (pick(rng, numbers), set()) if line else draw_rule(rng, frame)
+        given["include"] = [entry]
+        flaws |= {"include"} | flaw
     if rng.random() < 0.15:
-        entry = pick(rng, names) if rng.random() < 0.5 else draw_rule(rng, frame)
+        whole = rng.random() < 0.5
+        entry, flaw = (pick(rng, names), set()) if whole else draw_rule(rng, frame)
         many = target.classes > 2 and given["penalty"] == "l1"  # without a bound: takes minutes
         given["exclude"] = None if many else [entry]
+        flaws |= set() if many else flaw
         flaws |= {"include"} if given.get("include") == [entry] else set()
     if ordered and rng.random() < 0.2:
         given["monotone"] = {pick(rng, ordered): pick(rng, (1, -1))}
@@ -118,15 +121,21 @@ def draw_wishes(rng, given, flaws, frame, target):
 
 
 def draw_rule(rng, frame):
-    """The text of a rule about one of the columns, most often a sensible one."""
+    """The text of a rule about one of the columns, most often a sensible one, and its flaws."""
     kinds = frame.kinds()
     place = int(rng.integers(len(kinds)))
     name, column = list(kinds)[place], frame.columns[place]
     present = [value for value in column.values if value is not None]
     said = quote_name(name)
     if rng.random() < 0.15 or not present or not column.kind:
-        return f"{said} is missing"
+        return f"{said} is missing", set()
     if column.kind == "number":
         value = float(pick(rng, present))
-        return f"{said} > {value!r}" if abs(value) < 1e308 else f"{said} is not missing"
-    return f"{said} {pick(rng, ('=', '!='))} {format_level(pick(rng, present))}"
+        return f"{said} > {value!r}" if abs(value) < 1e308 else f"{said} is not missing", set()
+    level = pick(rng, present)
+    if column.kind == "ordered" and rng.random() < 0.8:
+        sign = pick(rng, ("<=", ">"))
+        last = sign == ">" and level == column.dtype.categories[-1]
+        return f"{said} {sign} {format_level(level)}", {"no level above"} if last else set()
+    text = f"{said} {pick(rng, ('=', '!='))} {format_level(level)}"
+    return text, {"levels of an order"} if column.kind == "ordered" else set()

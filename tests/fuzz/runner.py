@@ -3,6 +3,7 @@
 import faulthandler
 import itertools
 import multiprocessing
+import signal
 import sys
 import time
 from collections import Counter
@@ -11,16 +12,23 @@ from tests.fuzz.cases import Outcome, run_case
 
 START = 120.0
 """Seconds for the first case of a process, which loads or compiles the kernels."""
+IDLE = 10.0
+"""How many times as long a case may take by the clock, on a machine that has other work."""
 HANGS, DIED = "it hangs", "the process died"
 
 
 def work(pipe, run, wait, patience):
-    """Answer each seed that comes with the outcome of its case; show where one hangs."""
+    """Answer each seed that comes with the outcome of its case.
+
+    Beyond its seconds of processor time a case shows where it is, and the process ends.
+    """
+    faulthandler.register(signal.SIGPROF, file=sys.__stderr__, chain=True)
     while True:
         seed = pipe.recv()
-        faulthandler.dump_traceback_later(0.9 * wait, file=sys.__stderr__)
-        pipe.send(run(seed))
-        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, wait)
+        outcome = run(seed)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        pipe.send(outcome)
         wait = patience
 
 
@@ -42,11 +50,13 @@ class Worker:
         begin = time.monotonic()
         self.pipe.send(seed)
         try:
-            done = self.pipe.poll(self.patience)
+            done = self.pipe.poll(IDLE * self.patience)
             outcome = self.pipe.recv() if done else Outcome(seed, "failed", HANGS)
         except EOFError:
             self.process.join()
-            outcome = Outcome(seed, "failed", f"{DIED}: {self.process.exitcode}")
+            code = self.process.exitcode
+            what = HANGS if code == -signal.SIGPROF else f"{DIED}: {code}"
+            outcome = Outcome(seed, "failed", what)
         outcome.seconds = time.monotonic() - begin
         self.patience = self.later
         return outcome

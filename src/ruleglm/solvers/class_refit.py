@@ -71,7 +71,8 @@ def refit_classes(
             new = coef + length * step
             new_loss = classes.loss(length * direction)
             value = new_loss + 0.5 * float(np.sum(ridges * new**2))
-            if value <= objective + ARMIJO * length * promise or promise > -tol:
+            allowed = tol if promise > -tol else ARMIJO * length * promise
+            if value <= objective + allowed:
                 break
         else:
             break

@@ -144,8 +144,9 @@ def minimise(
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
     The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last
-    one's promise, because one Gram matrix costs as much as many steps. In the end the gradient is
-    made orthogonal to the columns of ``balance``.
+    one's promise, because one Gram matrix costs as much as many steps. The last step is taken as it
+    is unless the objective rises by more than ``tol``: derivatives say little where the loss is
+    flat. In the end the gradient is made orthogonal to the columns of ``balance``.
     """
     coef = coef.copy()
     loss = float(engine.losses((0.0,))[0])
@@ -156,9 +157,11 @@ def minimise(
         promise = float(score @ (target - coef)) + price(target) - price(coef)
         if promise > -tol:
             engine.propose(target - coef)
-            engine.accept(1.0)
-            coef = target
-            break
+            reached = float(engine.losses((1.0,))[0])
+            if reached + price(target) <= loss + price(coef) + tol:
+                engine.accept(1.0)
+                coef, loss = target, reached
+                break
         if promise < SLOW * last and engine.refresh():
             last = -np.inf
             continue
@@ -171,7 +174,7 @@ def minimise(
             break
     if balance is not None:
         center(engine, coef, balance)
-    loss = float(engine.losses((0.0,))[0])
+        loss = float(engine.losses((0.0,))[0])
     return MasterState(coef, loss + price(coef), iteration)
 
 

@@ -54,6 +54,9 @@ WORTHWHILE = 0.05
 ACCURACY = 0.01
 """Share of a round's gain to which coefficients are fitted."""
 
+CIRCLES = 10
+"""Rounds one after the other that lead to models seen before, after which the path ends."""
+
 LEAST_GAIN = 1e-10
 """Gain per unit of complexity, relative to the null loss, at which there is nothing left."""
 
@@ -142,6 +145,8 @@ def follow(
     """Follow a walk that stands at the empty model; see `run_pursuit`."""
     seen = [walk.record(0.0)]
     reached = 0.0
+    known: set[tuple[frozenset[BinRule], tuple[int, ...]]] = set()
+    n_again = 0
     if start is not None:
         walk.jump(*start)
         if walk.complexity() <= max_complexity:
@@ -162,6 +167,11 @@ def follow(
                 seen.append(model)
             n_terms = len(model.rules) + len(model.linear)
             limits.report(n_terms, model.complexity, model.loss, np.nan)
+            where = frozenset(model.rules), model.linear
+            n_again = n_again + 1 if where in known else 0
+            known.add(where)
+            if n_again == CIRCLES:
+                break
     except KeyboardInterrupt:
         if not keep_on_interrupt:
             raise
@@ -276,7 +286,7 @@ class Walk:
             n_added += 1
         if best is not None:
             self.delete(table, KEEP * best, n_added - 1)
-        self.settle(table, 0.0 if best is None else ACCURACY * best)
+        self.settle(table, 0.0 if best is None else ACCURACY * min(best, 2 * self.loss))
         return None if best is None else float(best)
 
     def polish(self, price: float) -> int:
@@ -299,7 +309,7 @@ class Walk:
             table.toggle(int(outside[j]))
             n_swaps += 1
         self.delete(table, KEEP * price, len(costs))
-        self.settle(table, ACCURACY * price)
+        self.settle(table, ACCURACY * min(price, 2 * self.loss))
         after = self.objective() + 0.5 * price * self.complexity()
         if after > objective:
             self.restore(before)
