@@ -29,9 +29,9 @@ THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_N
 
 BUDGETS = {
     "GBT": 5,
-    "LightGBM": 5,
-    "XGBoost": 5,
-    "SVM": 5,
+    "LightGBM": 3,
+    "XGBoost": 3,
+    "SVM": 3,
     "LRRI": 2,
     "RuleFit": 2,
     "RuleFitN": 2,
