@@ -109,9 +109,9 @@ def run(units: Sequence[Unit], settings: Settings, tell: Callable[[str], None]) 
                     tell(line_of(record, n_left, clock.estimate(waiting, settings.jobs)))
         except KeyboardInterrupt:
             tell("interrupted; what is done is on disk, run again to go on")
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
+            for process in list(pool._processes.values()):  # shutdown would forget them
                 process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

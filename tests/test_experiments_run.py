@@ -1,10 +1,12 @@
 """The study's protocol, records and run stage, on made-up rows."""
 
 import json
+import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from experiments import paper
 from experiments.ours import LAMBDAS, OURS
@@ -190,3 +192,20 @@ def test_mistakes_on_the_command_line(arguments, message, monkeypatch, capsys):
     with pytest.raises(SystemExit) as error:
         paper.main()
     assert message in str(error.value) + capsys.readouterr().err
+
+
+def test_a_terminated_run_ends_its_workers(tmp_path):
+    make_folder(tmp_path)
+    command = [sys.executable, "-m", "experiments.paper", "run", "--data", str(tmp_path)]
+    command += ["--records", str(tmp_path / "records"), "--results", str(tmp_path / "results")]
+    command += ["--methods", "LRR", "Pursuit", "--jobs", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while "transfusion" not in process.stderr.readline():
+            pass
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        assert "run again to go on" in process.stderr.read()
+        assert process.wait() == 0
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
+    assert (tmp_path / "results" / "scores.csv").exists()
