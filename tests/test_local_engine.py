@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -401,6 +402,58 @@ def test_coarse_histograms_join_bins(seed, restricted):
             assert_allclose(found.cube(position, v), expected, rtol=1e-11, atol=1e-14)
     fine = engine.joint_histograms(tuples).values  # the fine bins are as they were
     assert_array_equal(fine, case.engine().joint_histograms(tuples).values)
+
+
+@relaxed
+@given(seeds, st.integers(1, 60))
+def test_coarse_histograms_of_many_rows_are_estimated_from_some_at_even_distances(seed, n_sampled):
+    case = draw_case(seed, "binomial")
+    every = max(1, len(case.y) // n_sampled)
+    with patch("ruleglm.engines.filling.SAMPLE_ROWS", n_sampled):
+        engine = case.engine()
+        engine.set_coarse(np.tile(np.arange(MAX_BINS, dtype=CODE_DTYPE), (5, 1)), N_BINS)
+        found = engine.joint_histograms(np.array([[0, 1]]), ("gradient", "hessian"), coarse=True)
+    rows = case.row_vectors()
+    for v, vector in enumerate(("gradient", "hessian")):
+        expected = np.zeros((N_BINS[0], N_BINS[1]))
+        cells = case.codes[0, ::every], case.codes[1, ::every]
+        np.add.at(expected, cells, every * rows[vector][::every])
+        assert_allclose(found.cube(0, v), expected, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95, 1.0])
+def test_histograms_within_dense_rules_are_taken_from_those_of_all_rows(share):
+    case = draw_case(3, "binomial", n_rows=200)
+    case.codes[:3] = np.where(np.random.default_rng(3).random(200) < share, 0, case.codes[:3])
+    engine = case.engine(0)
+    rules = [((f, 1),) for f in range(3)]
+    wanted = np.ones((3, len(N_BINS)), np.bool_)
+    wanted[1, 2] = False
+    found = engine.histograms_within(rules, ("gradient", "hessian"), wanted)
+    rows = dict(zip(("gradient", "hessian"), engine._both_rows(), strict=True))
+    starts = np.concatenate([[0], np.cumsum(N_BINS)])
+    for k, f in np.ndindex(*wanted.shape):
+        inside = case.codes[k] == 0
+        for v, vector in enumerate(("gradient", "hessian")):
+            expected = np.bincount(case.codes[f, inside], rows[vector][inside], N_BINS[f])
+            cells = found[k, v, starts[f] : starts[f + 1]]
+            assert_allclose(cells, expected * wanted[k, f], rtol=1e-11, atol=1e-14)
+
+
+@each_family
+def test_the_loss_of_a_step_taken_is_known(name):
+    case = draw_case(1, name)
+    engine, again = case.engine(), case.engine()
+    delta = 0.1 * np.random.default_rng(1).normal(size=len(case.coef))
+    for step in (1.0, 0.25, -0.5):
+        engine.propose(delta)
+        ahead = engine.losses((1.0, 0.25))
+        engine.accept(step)
+        again.propose(delta)
+        again.accept(step)
+        assert_array_equal(engine.losses((0.0,)), again.losses((0.0,)))
+        if step > 0.0:
+            assert engine.losses((0.0,))[0] == ahead[(1.0, 0.25).index(step)]
 
 
 def test_no_tuples_give_no_histograms():

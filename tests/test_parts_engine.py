@@ -1,6 +1,7 @@
 """An engine over parts answers as one over all rows does."""
 
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -41,6 +42,7 @@ def split_engine(case, cuts, sign_of=None):
                 linear=None if case.linear is None else case.linear[:, rows],
                 number=number,
                 n_total=n_rows,
+                first=first,
             )
         )
     n_linear = 0 if case.linear is None else len(case.linear)
@@ -99,6 +101,21 @@ def test_parts_answer_as_the_whole(name, seed, cuts, weighted, offset):
     ]
     for key, answer in answers[0].items():
         agree(answers[1][key], answer)
+
+
+@given(seed=seeds, cuts=cuts, n_sampled=st.integers(1, 60))
+@relaxed
+def test_parts_sample_the_rows_that_the_whole_does(seed, cuts, n_sampled):
+    case = draw_case(seed, "binomial")
+    lookup = np.tile(np.arange(MAX_BINS, dtype=CODE_DTYPE), (len(N_BINS), 1))
+    with patch("ruleglm.engines.filling.SAMPLE_ROWS", n_sampled):
+        engines = case.engine(), split_engine(case, cuts)
+    add_rules(engines[1], case.rules)
+    for engine in engines:
+        engine.set_coefficients(case.coef)
+        engine.set_coarse(lookup, N_BINS)
+    found = [engine.joint_histograms(PAIRS, BOTH, coarse=True).values for engine in engines]
+    agree(*found)
 
 
 @each_family

@@ -170,7 +170,8 @@ class Engine(Protocol):
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers.
 
-        With ``coarse`` they are over the bins of `set_coarse`, and over all rows.
+        With ``coarse`` they are over the bins of `set_coarse`, over all rows, and where there are
+        very many estimated from some of them at even distances.
         """
 
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ruleglm import kernels, parallel
+from ruleglm import kernels
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import (
-    SUM_DTYPE,
     WORD_DTYPE,
     BoolArray,
     CodeArray,
@@ -21,11 +20,12 @@ from ruleglm.dtypes import (
 )
 from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
 from ruleglm.engines.coverage import hash_columns
-from ruleglm.engines.gram import MAX_PARTS, RowSums, gram_rows
+from ruleglm.engines.filling import Sample, fill_joint, fill_rules
+from ruleglm.engines.gram import RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
 from ruleglm.families import Family
-from ruleglm.parallel import Workers, cut
+from ruleglm.parallel import Workers
 
 BLOCK = 8192
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
@@ -48,6 +48,7 @@ class LocalEngine(HeldColumns):
     linear_signs : sequence of int, the same for the linear terms; empty for any
     number : int, of the part that these rows are, 0 for the first or only one
     n_total : int, rows of all parts together, by default these
+    first : int, rows of the parts before this one
     """
 
     traffic = Traffic()
@@ -67,6 +68,7 @@ class LocalEngine(HeldColumns):
         linear_signs: Sequence[int] = (),
         number: int = 0,
         n_total: int | None = None,
+        first: int = 0,
     ) -> None:
         self.codes = codes
         self.n_bins = n_bins
@@ -84,9 +86,13 @@ class LocalEngine(HeldColumns):
         self._looked_at: dict[BinRule, WordArray] = {}
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
         self._direction = np.zeros(self.n_rows)
+        self._loss: float | None = None
+        self._ahead: dict[float, float] = {}
         self._gradient: FloatArray | None = None
         self._both: FloatArray | None = None
-        self._coarse = codes, n_bins
+        self._sample = Sample(self._n_total, first)
+        self._sampled: FloatArray | None = None
+        self._coarse = self._sample.take(codes), n_bins
         self._frozen = np.empty(0)
 
     # --- the columns of the model
@@ -123,7 +129,7 @@ class LocalEngine(HeldColumns):
     def set_coefficients(self, coef: FloatArray) -> float:
         """Make ``coef`` (intercept, linear terms, rules) the model; return the mean loss."""
         self.move_to(coef)
-        return float(self._losses_along((0.0,))[0])
+        return float(self.losses((0.0,))[0])
 
     def move_to(self, coef: FloatArray) -> None:
         """Make ``coef`` the model."""
@@ -143,18 +149,30 @@ class LocalEngine(HeldColumns):
 
     def propose(self, delta: FloatArray) -> None:
         """Prepare to move the coefficients along ``delta``."""
+        self._ahead = {}
         self._direction[:] = 0.0
         self._add_model(delta, self._direction)
 
     def losses(self, steps: Sequence[float]) -> FloatArray:
-        """Return the mean loss after each step length along the proposed direction."""
-        return self._losses_along(steps)
+        """Return the mean loss after each step length along the proposed direction.
+
+        That of a step is known after it is taken.
+        """
+        if tuple(steps) != (0.0,):
+            found = self._losses_along(steps)
+            self._ahead = dict(zip(steps, found.tolist(), strict=True))
+            return found
+        if self._loss is None:
+            self._loss = float(self._losses_along(steps)[0])
+        return np.array([self._loss])
 
     def accept(self, step: float) -> None:
         """Move by ``step`` along the proposed direction."""
         for rows in self._blocks():
             self._eta[rows] += step * self._direction[rows]
+        known = self._ahead.get(step)
         self._forget()
+        self._loss = known
 
     def null_intercept(self) -> float:
         """Return the intercept of the model without columns."""
@@ -185,7 +203,10 @@ class LocalEngine(HeldColumns):
 
     def freeze(self) -> None:
         """Keep the second derivatives of the rows where the model stands."""
-        self._gradient = self._both = None
+        if self._both is not None:
+            self._frozen = self._both[1].copy()
+            return
+        self._gradient = None
         self._frozen = np.empty(0)  # make room; the gradient comes back
         self._frozen = self._derive(1)
 
@@ -197,6 +218,8 @@ class LocalEngine(HeldColumns):
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
+        if self._both is not None:
+            return float(self._both[1].sum())
 
         def block_sum(rows: slice) -> float:
             _, hessian = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
@@ -278,30 +301,20 @@ class LocalEngine(HeldColumns):
         coarse: bool = False,
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
-        codes, values = self._within(within, self._row_vectors(vectors))
         n_bins = self.n_bins
         if coarse:
             codes, n_bins = self._coarse
-        starts = histogram_starts(tuples, n_bins)
-        out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
-
-        def fill(part: slice) -> None:
-            limits = starts[part.start : part.stop + 1]
-            target = np.zeros((len(values), limits[-1] - limits[0]), SUM_DTYPE)
-            kernels.fill_histograms(codes, tuples[part], n_bins, values, limits - limits[0], target)
-            out[:, limits[0] : limits[-1]] = target
-
-        work = len(tuples) * codes.shape[1] * len(values)
-        if self.workers.n_threads == 1 or work < parallel.THREAD_WORK:
-            kernels.fill_histograms(codes, tuples, n_bins, values, starts, out)
+            values = self._sampled_vectors(vectors)
         else:
-            self.workers.map(fill, cut(len(tuples), MAX_PARTS), work)
-        return JointHistograms(tuples, n_bins, starts, out)
+            codes, values = self._within(within, self._row_vectors(vectors))
+        out = fill_joint(codes, tuples, n_bins, values, self.workers)
+        return JointHistograms(tuples, n_bins, histogram_starts(tuples, n_bins), out)
 
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
-        """Keep coarser codes beside the codes."""
-        codes = np.empty_like(self.codes)
-        for table, fine, out in zip(lookup, self.codes, codes, strict=True):
+        """Keep coarser codes of the sample beside the codes."""
+        sampled = self._sample.take(self.codes)
+        codes = np.empty_like(sampled)
+        for table, fine, out in zip(lookup, sampled, codes, strict=True):
             np.take(table, fine, out=out)
         self._coarse = codes, n_bins
 
@@ -310,19 +323,7 @@ class LocalEngine(HeldColumns):
     ) -> FloatArray:
         """Fill histograms of single features over the rows that each of ``rules`` covers."""
         values = self._row_vectors(vectors)
-        columns = evaluate(self.codes, rules)
-        starts = np.concatenate([[0], np.cumsum(self.n_bins)])
-        out = np.zeros((len(rules), len(values), starts[-1]), SUM_DTYPE)
-
-        def fill(part: slice) -> None:
-            kernels.fill_within(
-                self.codes, columns[part], wanted[part], self.n_bins, values, starts, out[part]
-            )
-
-        n_parts = MAX_PARTS if self.workers.n_threads > 1 else 1
-        work = int(np.count_nonzero(wanted)) * self.n_rows
-        self.workers.map(fill, cut(len(rules), n_parts), work)
-        return out
+        return fill_rules(self.codes, rules, wanted, self.n_bins, values, self.workers)
 
     def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of the rows that ``within`` covers."""
@@ -339,7 +340,8 @@ class LocalEngine(HeldColumns):
         return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
 
     def _forget(self) -> None:
-        self._gradient = self._both = None
+        self._gradient = self._both = self._sampled = self._loss = None
+        self._ahead = {}
         self._fresh = False
 
     def _blocks(self) -> Iterable[slice]:
@@ -407,6 +409,14 @@ class LocalEngine(HeldColumns):
             else:
                 np.maximum(self._gradient_rows(), 0.0, out=row)
         return out
+
+    def _sampled_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
+        """Return the row vectors of the sample; both derivatives are kept until the model moves."""
+        if tuple(vectors) != ("gradient", "hessian"):
+            return self._sample.scale(self._row_vectors(vectors))
+        if self._sampled is None:
+            self._sampled = self._sample.scale(self._both_rows())
+        return self._sampled
 
     def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
         linear, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
