@@ -22,13 +22,11 @@ from ruleglm.solvers.column_generation import (
     LEAST_DECREASE,
     MASTER_SHARE,
     SMALLEST_TOL,
-    Ending,
-    Round,
-    Solution,
     next_master_tol,
 )
 from ruleglm.solvers.columns import KEEP_ABOVE, column_penalties, drop_idle, restore
 from ruleglm.solvers.master import solve_master
+from ruleglm.solvers.solution import Ending, Round, Solution
 
 MAX_SWEEPS = 100
 """Of the classes, in one restricted problem."""

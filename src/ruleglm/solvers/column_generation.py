@@ -6,8 +6,6 @@ Read this file first. The paper's LRR (section 3.2) and, with first-degree rules
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -23,6 +21,7 @@ from ruleglm.solvers.columns import (
     restore,
 )
 from ruleglm.solvers.master import solve_master
+from ruleglm.solvers.solution import Ending, Round, Solution
 
 MASTER_SHARE = 0.02
 """While rules are found, the restricted problem is solved to this share of a round's decrease."""
@@ -32,41 +31,6 @@ SMALLEST_TOL = 1e-15
 
 LEAST_DECREASE = 1e-6
 """Share of the objective to gain before idle rules are dropped once more: no cycles."""
-
-Ending = Literal["certified", "exhausted", "rounds", "time", "stopped", "interrupted"]
-
-
-@dataclass(frozen=True)
-class Round:
-    """One line of the trace."""
-
-    objective: float
-    lower_bound: float
-    gap: float
-    n_columns: int
-    n_new: int
-    master_seconds: float
-    pricing_seconds: float
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The end of column generation; the engine stands at it.
-
-    Attributes
-    ----------
-    coef : (1 + n_columns,) float64, in the engine's column order
-    objective, lower_bound, gap : float, ``gap`` relative to the objective
-    ending : why the loop ended; only "certified" means a gap within the tolerance over the class
-    trace : the rounds
-    """
-
-    coef: FloatArray
-    objective: float
-    lower_bound: float
-    gap: float
-    ending: Ending
-    trace: tuple[Round, ...]
 
 
 def run_column_generation(
