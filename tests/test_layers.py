@@ -38,6 +38,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["models"],
     ["estimators"],
     ["estimators_cv"],
+    ["dask"],
     ["__init__"],
     ["cli"],
 ]

@@ -56,12 +56,17 @@ def check_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
     return weights
 
 
-def warn_of_light_weights(weights: FloatArray) -> None:
-    """Say so if weights do not count rows, as a fit with a ridge in rows needs."""
-    counted = weights[weights > 0]
-    if counted.mean() < LIGHT:
+def warn_of_light_weights(total: float, n_rows: int) -> None:
+    """Say so if weights do not count rows, as a fit with a ridge in rows needs.
+
+    Parameters
+    ----------
+    total : float, sum of the weights
+    n_rows : int, rows of positive weight
+    """
+    if total < LIGHT * n_rows:
         warnings.warn(
-            f"`sample_weight` adds up to {counted.sum():.3g} over {len(counted)} rows; with "
+            f"`sample_weight` adds up to {total:.3g} over {n_rows} rows; with "
             "penalty='l0' a weight of 2 is a row twice, so that these look like few rows and give "
             "a small model: scale the weights to a mean of 1",
             UserWarning,

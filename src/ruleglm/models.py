@@ -255,7 +255,7 @@ class RuleModel(
         raw = RawRows(scan, target, weights, shift, tuple(labels), expert)
         counted = raw.weigh(self._class_weights()).weights
         if counted is not None and self.penalty == "l0":
-            warn_of_light_weights(counted)
+            warn_of_light_weights(float(counted.sum()), int(np.count_nonzero(counted)))
         return raw
 
     def _show(self, said: Translation) -> None:

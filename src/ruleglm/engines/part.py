@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import FloatArray, IntArray
+from ruleglm.dtypes import FloatArray, IntArray, WordArray
 from ruleglm.engines.base import RowVector
 from ruleglm.engines.local import LocalEngine
 from ruleglm.engines.packed import evaluate
@@ -24,6 +24,16 @@ class Part(LocalEngine):
         _, hessian = self._both_rows()
         sums = *self._gradient_sums(), self._square_sum(), float(hessian.sum())
         return float(self.losses((0.0,))[0]), self.score(), *sums
+
+    def look_at(self, rules: Sequence[BinRule]) -> tuple[WordArray, FloatArray]:
+        """Return sums that name the rows that each rule covers, and their weight."""
+        hashes = self.hash_coverages(rules)
+        columns = np.array([self._looked_at[rule] for rule in rules])
+        return hashes, self._sums.of_columns(columns, self._row_weights())
+
+    def gram_and_score(self, n_known: int) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of the Gram matrix from ``n_known`` on, and the score."""
+        return self.gram_rows(n_known), self.score()
 
     def target_sum(self) -> float:
         """Return the weighted sum of the target."""

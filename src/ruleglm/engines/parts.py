@@ -96,7 +96,7 @@ class PartsEngine(HeldColumns):
         self._coarse_bins = n_bins
         self._score: FloatArray | None = None
         self._sums: tuple[float, ...] | None = None
-        self._supports: FloatArray | None = None
+        self._shares: dict[BinRule, float] = {}
         self._linear_bound: float | None = None
         self._lock = Lock()
 
@@ -109,23 +109,24 @@ class PartsEngine(HeldColumns):
 
     def hash_coverages(self, rules: Sequence[BinRule]) -> WordArray:
         """Return sums over rows that name the rows that each rule covers."""
-        sums: WordArray = self._transport.ask("hash_coverages", list(rules))
-        return sums
+        sums, shares = self._transport.ask("look_at", list(rules))
+        self._shares = dict(zip(self.rules, self.supports().tolist(), strict=True))
+        self._shares.update(zip(rules, shares.tolist(), strict=True))
+        return np.asarray(sums)
 
     def hold(self, rules: Sequence[BinRule]) -> None:
         """Make these rules the columns after the linear terms."""
-        first = 1 + self.n_linear
-        steps = dict(zip(self.rules, self.coef[first:], strict=True))
         self._transport.tell("hold", list(rules))
-        self.coef = np.array([*self.coef[:first], *(steps.get(rule, 0.0) for rule in rules)])
+        place = {rule: 1 + self.n_linear + k for k, rule in enumerate(self.rules)}
+        kept = np.array([*range(1 + self.n_linear), *(place.get(rule, -1) for rule in rules)])
+        self.coef = np.where(kept < 0, 0.0, self.coef[kept])
+        if self._score is not None:
+            self._score = None if (kept < 0).any() else self._score[kept]
         self.rules = list(rules)
-        self._score = self._supports = None
 
     def supports(self) -> FloatArray:
-        """Return the weighted share of rows that each rule covers."""
-        if self._supports is None:
-            self._supports = self._transport.ask("supports")
-        return self._supports.copy()
+        """Return the weighted share of rows that each rule covers; it was told with their names."""
+        return np.array([self._shares[rule] for rule in self.rules])
 
     # --- the point the model stands at
 
@@ -174,6 +175,8 @@ class PartsEngine(HeldColumns):
         """Return the derivative of the mean loss by each coefficient."""
         if self._sums is None:
             self._standing()
+        if self._score is None and self._gram is not None:
+            self.gram()  # new columns lack it as well, and one question will do
         if self._score is None:
             self._score = self._transport.ask("score")
         return self._score.copy()
@@ -184,8 +187,8 @@ class PartsEngine(HeldColumns):
 
     def gram_rows(self, n_known: int) -> FloatArray:
         """Return the rows of the Gram matrix from ``n_known`` on."""
-        rows: FloatArray = self._transport.ask("gram_rows", n_known)
-        return rows
+        rows, self._score = self._transport.ask("gram_and_score", n_known)
+        return np.asarray(rows)
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
