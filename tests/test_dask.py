@@ -152,8 +152,11 @@ def test_the_model_is_that_of_one_engine(client, case):
     assert_allclose(model.gap_, expected.gap_, rtol=1e-3, atol=1e-9)
     assert_allclose(model.rules_["support"], expected.rules_["support"])
     assert list(model.feature_names_in_) == FEATURES
-    assert f"of {N_ROWS} training rows" in " ".join(model.summary().split())
+    assert f"{N_ROWS} training rows" in " ".join(model.summary().split())
     assert model.traffic_["bytes_received"].sum() > 0
+    if len(model.trace_):
+        assert (model.trace_[["messages", "bytes"]] > 0).all(axis=None)
+        assert "bytes" not in expected.trace_
     assert not client.futures
 
 

@@ -336,7 +336,8 @@ class RuleModel(
         import pandas as pd
 
         check_is_fitted(self, "ensemble_")
-        return pd.DataFrame(self._trace)
+        trace = pd.DataFrame(self._trace)
+        return trace.loc[:, ~((trace.columns.isin(["messages", "bytes"])) & (trace == 0).all())]
 
     def _linear_predictor(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
         check_is_fitted(self, "ensemble_")

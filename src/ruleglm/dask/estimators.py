@@ -50,7 +50,7 @@ DOC = """{what}, learned where the rows are.
     ----------
     traffic_ : pandas.DataFrame
         What was moved: for each kind of question how often it was asked, messages, bytes and
-        seconds.
+        seconds. ``trace_`` has the messages and bytes of each round.
     ... : as `{local}`
     """
 

@@ -6,6 +6,7 @@ Read this file first. The paper's LRR (section 3.2) and, with first-degree rules
 
 import time
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def run_column_generation(
     ending: Ending | None = None
     try:
         while ending is None:
-            began = time.perf_counter()
+            began, before = time.perf_counter(), engine.traffic
             penalties = column_penalties(engine, penalty, free)
             state = solve_master(engine, penalties, coef, master_tol, limits)
             coef = state.coef
@@ -87,7 +88,10 @@ def run_column_generation(
             n_new = engine.add_rules(priced.rules, priced.degrees)
             coef = np.concatenate([coef, np.zeros(n_new)])
             seconds = solved - began, time.perf_counter() - solved
-            trace.append(Round(state.objective, bound, gap, len(penalties), n_new, *seconds))
+            moved = astuple(engine.traffic - before)
+            trace.append(
+                Round(state.objective, bound, gap, len(penalties), n_new, *seconds, *moved)
+            )
             if priced.complete and gap <= tol:
                 ending = "certified"
             elif n_new == 0 and master_tol <= last_tol(priced.complete, state.objective, tol):

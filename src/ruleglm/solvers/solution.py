@@ -10,7 +10,7 @@ Ending = Literal["certified", "exhausted", "rounds", "time", "stopped", "interru
 
 @dataclass(frozen=True)
 class Round:
-    """One line of the trace."""
+    """One line of the trace; messages and bytes are of rows that are elsewhere."""
 
     objective: float
     lower_bound: float
@@ -19,6 +19,8 @@ class Round:
     n_new: int
     master_seconds: float
     pricing_seconds: float
+    messages: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
