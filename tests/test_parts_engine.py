@@ -135,10 +135,14 @@ def test_parts_move_as_the_whole(name, seed, cuts):
         for engine in (whole, split):
             engine.propose(delta)
         agree(split.losses((0.0, 1.0, 0.25)), whole.losses((0.0, 1.0, 0.25)))
+        agree(split.losses((1.0,)), whole.losses((1.0,)))
+        agree(split.score(), whole.score())  # of where they still are
         for engine in (whole, split):
             engine.accept(step)
         coef = coef + step * delta
         agree(split.losses((0.0,)), whole.losses((0.0,)))
+        agree(split.score(), whole.score())
+        agree(split.hessian_sum(), whole.hessian_sum())
     agree(split.coef, coef)
     for engine in (whole, split):
         add_rules(engine, case.rules[3:])

@@ -274,13 +274,16 @@ def merge_summaries(parts: Sequence[Summary]) -> Summary:
 
 
 @named
-def encode(block: Block, number: int, view: View, units: Units, weight: float) -> PartRows:
+def encode(
+    block: Block, number: int, first: int, view: View, units: Units, weight: float
+) -> PartRows:
     """Code the rows of a partition that has some.
 
     Parameters
     ----------
     block : Block
     number : int, of the part, partitions without rows not counted
+    first : int, rows of the parts before
     view : View
     units : Units
     weight : float, of all rows together
@@ -298,6 +301,7 @@ def encode(block: Block, number: int, view: View, units: Units, weight: float) -
             linear[place[bins.name]] = terms[bins.name].column(Table((column,)))
     return PartRows(
         number,
+        first,
         codes,
         (raw.y - units.shift) / units.unit,
         None if raw.weights is None else raw.weights / weight,

@@ -22,6 +22,7 @@ class PartRows:
     Attributes
     ----------
     number : int
+    first : int, rows of the parts before this one
     codes : (n_features, n_rows) uint8
     y : (n_rows,) float64, on the scale of the fit
     weights : (n_rows,) float64, summing to 1 over all partitions, or None for equal weights
@@ -30,6 +31,7 @@ class PartRows:
     """
 
     number: int
+    first: int
     codes: CodeArray
     y: FloatArray
     weights: FloatArray | None
@@ -160,6 +162,7 @@ class Group:
                 linear=rows.linear[list(linear)],
                 number=rows.number,
                 n_total=shared.n_total,
+                first=rows.first,
             )
             for rows in self._rows
         ]

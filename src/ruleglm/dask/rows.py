@@ -135,8 +135,9 @@ class DaskRaw:
         groups = balance(counts[filled], sum(session.workers().values()))
         places = self._place(groups, [self.blocks[k] for k in filled], counts[filled])
         rows: list[list[Any]] = [[] for _ in places]
+        firsts = (np.cumsum(counts) - counts).tolist()
         for number, (block, group) in enumerate(zip(filled, groups, strict=True)):
-            arguments = number, self.view, units, summary.weight
+            arguments = number, firsts[block], self.view, units, summary.weight
             options = {"workers": [places[group]], "allow_other_workers": True}
             future = session.submit(encode, self.blocks[block], *arguments, **options)
             rows[group].append(future)

@@ -11,9 +11,14 @@ from ruleglm.engines.base import RowVector
 from ruleglm.engines.local import LocalEngine
 from ruleglm.engines.packed import evaluate
 
+AT_A_POINT = "_eta", "_gradient", "_both", "_loss", "_sampled"
+"""What a local engine has at a point, and computes anew at another."""
+
 
 class Part(LocalEngine):
     """A local engine that also answers what engines over several parts ask."""
+
+    _trial: tuple[float, dict[str, Any]] | None = None
 
     def standing(self) -> tuple[Any, ...]:
         """Return what is asked at every point: loss, score, and sums of the derivatives.
@@ -24,6 +29,34 @@ class Part(LocalEngine):
         _, hessian = self._both_rows()
         sums = *self._gradient_sums(), self._square_sum(), float(hessian.sum())
         return float(self.losses((0.0,))[0]), self.score(), *sums
+
+    def standing_after(self, step: float) -> tuple[Any, ...]:
+        """Return what `standing` would after a step, which is then taken without more work."""
+        before = {name: getattr(self, name) for name in AT_A_POINT}
+        self._eta = self._eta + step * self._direction
+        self._forget()
+        answer = self.standing()
+        self._trial = step, {name: getattr(self, name) for name in AT_A_POINT}
+        vars(self).update(before)
+        return answer
+
+    def propose(self, delta: FloatArray) -> None:
+        """Prepare to move the coefficients along ``delta``."""
+        self._trial = None
+        super().propose(delta)
+
+    def accept(self, step: float) -> None:
+        """Move by ``step`` along the proposed direction."""
+        trial, self._trial = self._trial, None
+        if trial is not None and trial[0] == step:
+            vars(self).update(trial[1])
+        else:
+            super().accept(step)
+
+    def move_to(self, coef: FloatArray) -> None:
+        """Make ``coef`` the model."""
+        self._trial = None
+        super().move_to(coef)
 
     def look_at(self, rules: Sequence[BinRule]) -> tuple[WordArray, FloatArray]:
         """Return sums that name the rows that each rule covers, and their weight."""

@@ -95,6 +95,7 @@ class PartsEngine(HeldColumns):
         self._delta = np.zeros(self.n_columns)
         self._coarse_bins = n_bins
         self._score: FloatArray | None = None
+        self._ahead: tuple[float, tuple[float, ...], FloatArray] | None = None
         self._sums: tuple[float, ...] | None = None
         self._shares: dict[BinRule, float] = {}
         self._linear_bound: float | None = None
@@ -123,6 +124,7 @@ class PartsEngine(HeldColumns):
         if self._score is not None:
             self._score = None if (kept < 0).any() else self._score[kept]
         self.rules = list(rules)
+        self._ahead = None
 
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers; it was told with their names."""
@@ -134,18 +136,27 @@ class PartsEngine(HeldColumns):
         """Make ``coef`` (intercept, linear terms, rules) the model; return the mean loss."""
         self._transport.tell("move_to", coef.copy())
         self.coef = coef.copy()
+        self._ahead = None
         self._forget()
         return self._standing()[0]
 
     def propose(self, delta: FloatArray) -> None:
         """Prepare to move the coefficients along ``delta``."""
+        self._ahead = None
         self._delta = delta.copy()
         self._transport.tell("propose", self._delta)
 
     def losses(self, steps: Sequence[float]) -> FloatArray:
-        """Return the mean loss after each step length along the proposed direction."""
+        """Return the mean loss after each step length along the proposed direction.
+
+        A single step is about to be taken, so that all that is asked after it is asked for as well.
+        """
         if tuple(steps) == (0.0,):
             return np.array([self._standing()[0]])
+        if len(steps) == 1:
+            loss, score, *sums = self._transport.ask("standing_after", steps[0])
+            self._ahead = steps[0], (loss, *sums), score
+            return np.array([loss])
         found: FloatArray = self._transport.ask("losses", tuple(steps))
         return found
 
@@ -153,7 +164,10 @@ class PartsEngine(HeldColumns):
         """Move by ``step`` along the proposed direction."""
         self._transport.tell("accept", step)
         self.coef = self.coef + step * self._delta
+        ahead, self._ahead = self._ahead, None
         self._forget()
+        if ahead is not None and ahead[0] == step:
+            _, self._sums, self._score = ahead
 
     def null_intercept(self) -> float:
         """Return the intercept of the model without columns."""
