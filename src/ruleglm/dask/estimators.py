@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -83,11 +84,17 @@ class _DaskModel(RuleModel):
         with self._on_cluster():
             return super()._fit(*given)
 
+    def _prepare(self, *given: Any) -> Any:
+        """Check and code the rows, and let go of what they were coded from."""
+        rows = super()._prepare(*given)
+        self._session.release(self._session.blocks)
+        return rows
+
     @contextmanager
     def _on_cluster(self) -> Iterator[None]:
         """Leave nothing on the cluster, whatever happens, and keep the last model if it is lost."""
         self._session = Session(find_client(self.client))
-        self._coded: list[DaskRows] = []
+        self._coded: list[ref[DaskRows]] = []
         try:
             yield
         except ClusterLostError:
@@ -115,7 +122,7 @@ class _DaskModel(RuleModel):
             raise ValueError("requires y to be passed, but the target y is None")
         names = column_names(X, vectors)
         self._note_features(names, X)
-        blocks = load_blocks(self._session, X, vectors)
+        blocks = self._session.blocks = load_blocks(self._session, X, vectors)
         family = self._look(blocks, "sample_weight" in vectors)
         self._target_name = y if isinstance(y, str) else str(getattr(y, "name", None) or "")
         categorical = () if self.categorical is None else tuple(self.categorical)
@@ -177,10 +184,11 @@ class _DaskModel(RuleModel):
 
     def _hold_last(self) -> None:
         """Make the model that the fit last stood at this estimator's own."""
-        engine = self._coded[0].first_engine if self._coded else None
+        alive = [rows for rows in (each() for each in self._coded) if rows is not None]
+        engine = alive[0].first_engine if alive else None
         if engine is None:
             return
-        units, n_linear = self._coded[0].units, engine.n_linear
+        units, n_linear = alive[0].units, engine.n_linear
         used = np.flatnonzero(np.abs(engine.coef[1:]) > KEEP_ABOVE)
         rules = used[used >= n_linear] - n_linear
         said = units.translate(

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from weakref import finalize, ref
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class DaskRaw:
     view : View, how they are seen
     weighted : bool, whether rows have weights of their own
     expert : Expert, what a person asks of the rules
-    coded : list of DaskRows, all that was made of these rows so far
+    coded : list of weak references to DaskRows, all that was made of these rows so far
     """
 
     session: Session
@@ -63,7 +64,7 @@ class DaskRaw:
     view: View
     weighted: bool
     expert: Expert = NOTHING
-    coded: "list[DaskRows]" = field(default_factory=list)
+    coded: "list[ref[DaskRows]]" = field(default_factory=list)
     _summary: Summary | None = field(default=None, repr=False)
 
     def take(self, rows: Fold) -> Self:
@@ -146,7 +147,7 @@ class DaskRaw:
         size = float(np.clip(summary.weight, *LIMITS_OF_SIZE))
         coded = DaskRows(units, constraints, size, Groups(session, rows, places, shared), n_rows)
         coded.wishes = self._bind(coded, units)
-        self.coded.append(coded)
+        self.coded.append(ref(coded))
         return coded
 
     def _place(self, groups: Sequence[int], blocks: Sequence[Any], counts: Any) -> list[str]:
@@ -216,7 +217,7 @@ def balance(counts: Any, n_groups: int) -> list[int]:
 
 
 class DaskRows(FitRows):
-    """Coded rows on a cluster.
+    """Coded rows on a cluster, which are let go with this object.
 
     Parameters
     ----------
@@ -235,7 +236,8 @@ class DaskRows(FitRows):
         self.size = size
         self._groups = groups
         self._n_rows = n_rows
-        self.first_engine: PartsEngine | None = None
+        self._first_engine: ref[PartsEngine] | None = None
+        finalize(self, groups.session.drop, groups)
 
     def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> PartsEngine:
         """Return an engine over these rows, with all linear terms or those at some positions."""
@@ -252,8 +254,13 @@ class DaskRows(FitRows):
             linear_signs=[signs[k] for k in chosen],
         )
         if linear is None:
-            self.first_engine = engine
+            self._first_engine = ref(engine)
         return engine
+
+    @property
+    def first_engine(self) -> PartsEngine | None:
+        """The last engine with all linear terms, as long as it is in use."""
+        return None if self._first_engine is None else self._first_engine()
 
     def build_class_engines(self, n_threads: int) -> ClassEngines:
         """Refuse more than two classes."""

@@ -60,10 +60,16 @@ class Session:
     Parameters
     ----------
     client : distributed.Client
+
+    Attributes
+    ----------
+    blocks : futures of the partitions as they came
+    uses : what was moved for each kind of question
     """
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.blocks: list[Any] = []
         self.uses: dict[str, Use] = {}
         self._futures: list[Any] = []
         self._groups: list[Groups] = []
@@ -166,7 +172,14 @@ class Session:
 
     def keep(self, groups: "Groups") -> None:
         """Take note of actors that are to be gone when the fit ends."""
-        self._groups.append(groups)
+        with self._lock:
+            self._groups.append(groups)
+
+    def drop(self, groups: "Groups") -> None:
+        """Let go of actors before the fit ends."""
+        with self._lock:
+            self._groups = [each for each in self._groups if each is not groups]
+        self.release(groups.leave())
 
 
 def payload(values: Any) -> int:
@@ -207,9 +220,12 @@ class Groups:
         self._lock = RLock()
         session.keep(self)
 
-    def leave(self) -> None:
-        """Let go of all actors and rows."""
+    def leave(self) -> list[Any]:
+        """Let go of all actors and rows; return their futures."""
+        futures = [future for future in self._futures if future is not None]
+        futures += [row for rows in self._rows for row in rows]
         self._actors, self._futures, self._rows = [], [], []
+        return futures
 
     def new_engine(self) -> int:
         """Return the number of an engine that is about to ask."""
