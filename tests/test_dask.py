@@ -40,7 +40,7 @@ from ruleglm.dask.journal import Journal
 from ruleglm.dask.rows import balance
 
 N_ROWS = 400
-LOCAL = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+LOCAL = {"processes": True, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
 
 
 @pytest.fixture(scope="module")
@@ -249,25 +249,30 @@ def test_an_interrupt_leaves_a_model_and_no_futures(client):
     assert not client.futures
 
 
-def test_a_lost_scheduler_leaves_the_last_model(monkeypatch):
+def test_a_lost_scheduler_leaves_the_last_model(client, monkeypatch):
     monkeypatch.setattr(session, "RECONNECT", 0.5)
-    options = {"processes": False, "n_workers": 1, "dashboard_address": None}
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 8}
+    rows = split(FRAME[[*FEATURES, "label"]], *range(50, N_ROWS, 50))
+    expected = RuleClassifier(lambda_0=0.02).fit(FRAME[FEATURES], FRAME["label"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with LocalCluster(**options) as cluster, Client(cluster) as mine:
-            rows = split(FRAME[[*FEATURES, "label"]], 200)
+        with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as mine:
+            model = DaskRuleClassifier(lambda_0=0.02, client=mine)
+            assert_same_model(model.fit(rows, "label"), expected)  # eight groups, a tree
 
             def lose(told):
                 if told.number == 3:
                     cluster.close()
 
-            model = DaskRuleClassifier(lambda_0=0.01, callback=lose, client=mine)
             with pytest.raises(ClusterLostError, match="the last model is kept"):
-                model.fit(rows, "label")
-    assert model.ensemble_.rules
+                model.set_params(callback=lose).fit(rows, "label")
+    assert len(model.ensemble_.rules) > 0
     assert not model.certified_
     assert "lost" in model.certificate_
     assert len(model.predict(FRAME[FEATURES])) == N_ROWS
+    model.set_params(client=client, callback=None, warm_start=True).fit(rows, "label")
+    assert model.certified_
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-5)
 
 
 # ------------------------------------------------------------------------------------- errors
