@@ -5,10 +5,12 @@
 Rows are those of :mod:`benchmarks.scale_data`: thirty columns of numbers and levels, a target of
 two classes. Every fit has a process of its own; the rows are made, or opened, and kernels compiled
 before the clock starts. "local" is a pursuit to complexity 60 in memory, "l1" the convex problem at
-the default price. LightGBM and EBM have their defaults; threads of OpenMP sleep while they wait,
-which is faster on a machine that has other work. The table has the seconds on the clock and of the
-processors (all processes together), the largest memory of all processes (resident, and of it what
-is not a mapped file), the bytes and messages between processes, and scores of 100,000 other rows.
+the default price, "files" the pursuit on a folder of Parquet files, a column at a time in memory,
+"dask" on the same files, by as many workers as there are threads. LightGBM and EBM have their
+defaults; threads of OpenMP sleep while they wait, which is faster on a machine that has other work.
+The table has the seconds on the clock and of the processors (all processes together), the largest
+memory of all processes (resident, and of it what is not a mapped file), the bytes and messages
+between processes, and scores of 100,000 other rows.
 """
 
 import argparse
@@ -28,7 +30,6 @@ from benchmarks.scale_data import make_rows, make_test_rows, write_rows
 BUDGET = 60.0
 """Complexity of the pursuits."""
 
-N_WORKERS = 2
 SAMPLE_EVERY = 0.05
 """Seconds between two looks at the memory."""
 
@@ -93,7 +94,51 @@ def fit_ebm(clock, given):
     return model, {}
 
 
-FITS = {"local": fit_local, "l1": fit_l1, "lightgbm": fit_lightgbm, "ebm": fit_ebm}
+def fit_files(clock, given):
+    """Fit on the files, of which a column at a time is in memory."""
+    from ruleglm import RuleClassifier
+
+    X, y = make_rows(3000)
+    RuleClassifier(n_jobs=given.threads, **PURSUIT).fit(X, y)
+    clock.start()
+    model = RuleClassifier(n_jobs=given.threads, **PURSUIT).fit(str(given.folder), "y")
+    clock.stop()
+    return model, {"complexity": model.complexity_}
+
+
+def fit_dask(clock, given):
+    """Fit on the files by workers of one thread each, with partitions of half a million rows."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    from ruleglm.dask import DaskRuleClassifier
+
+    small, y = make_rows(3000)
+    small["y"] = y
+    options = {"n_workers": given.threads, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        start = dd.from_pandas(small, npartitions=given.threads)
+        DaskRuleClassifier(client=client, **PURSUIT).fit(start, "y")
+        clock.start()
+        model = DaskRuleClassifier(client=client, **PURSUIT).fit(str(given.folder), "y")
+        clock.stop()
+    moved = model.traffic_
+    return model, {
+        "complexity": model.complexity_,
+        "megabytes": float(moved[["bytes_sent", "bytes_received"]].to_numpy().sum()) / 1e6,
+        "messages": int(moved["messages"].sum()),
+        "questions": moved.reset_index().to_dict("records"),
+    }
+
+
+FITS = {
+    "local": fit_local,
+    "l1": fit_l1,
+    "files": fit_files,
+    "dask": fit_dask,
+    "lightgbm": fit_lightgbm,
+    "ebm": fit_ebm,
+}
 
 
 class Clock:

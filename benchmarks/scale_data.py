@@ -150,13 +150,21 @@ def make_rows(n_rows: int, first_block: int = 0) -> tuple[pd.DataFrame, np.ndarr
     return pd.DataFrame(columns, copy=False), y
 
 
-def write_rows(folder: Path, n_rows: int, file_rows: int = 5 * BLOCK) -> None:
-    """Write rows as a folder of Parquet files, with the target as the column ``y``."""
+def write_rows(folder: Path, n_rows: int) -> None:
+    """Write rows as a folder of Parquet files, with the target as the column ``y``.
+
+    Files have half a million rows, or a quarter of a block where there are few.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for number, start in enumerate(range(0, n_rows, file_rows)):
-        X, y = make_rows(min(file_rows, n_rows - start), start // BLOCK)
+    step, n_files = (BLOCK, 4) if n_rows <= 5 * BLOCK else (5 * BLOCK, 1)
+    for start in range(0, n_rows, step):
+        X, y = make_rows(min(step, n_rows - start), start // BLOCK)
         X["y"] = y
-        X.to_parquet(folder / f"part-{number:05d}.parquet", index=False)
+        for part in range(n_files):
+            name = f"part-{start // step:04d}-{part}.parquet"
+            size = -(-len(X) // n_files)
+            rows = X.iloc[part * size : (part + 1) * size]
+            rows.to_parquet(folder / name, index=False)
 
 
 def make_test_rows(n_rows: int = BLOCK) -> tuple[pd.DataFrame, np.ndarray]:
