@@ -230,6 +230,10 @@ def test_folds_of_classes_and_groups(client):
     assert model.path_.scores.shape[0] == 2
     with pytest.raises(TypeError, match="number of folds"):
         clone(model).set_params(cv=[([0], [1])]).fit(rows, "label")
+    with pytest.raises(ValueError, match="give at least 2 folds"):
+        clone(model).set_params(cv=1).fit(rows, "label")
+    with pytest.raises(ValueError, match="fold without rows"):
+        clone(model).fit(rows.assign(group=1), "label", groups="group")
     with pytest.raises(ValueError, match="`scoring` has to be None"):
         clone(model).set_params(scoring="roc_auc").fit(rows, "label")
 

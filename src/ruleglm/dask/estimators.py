@@ -255,6 +255,8 @@ class _DaskChoice(_DaskModel):
     ) -> Any:
         if not isinstance(self.cv, (int, np.integer)) and self.cv is not None:
             raise TypeError("`cv` has to be a number of folds: row numbers mean nothing here")
+        if self.cv is not None and self.cv < 2:
+            raise ValueError(f"`cv` is {self.cv}; give at least 2 folds")
         if self.scoring is not None:
             raise ValueError("`scoring` has to be None, the mean loss: it is computed on workers")
         self._groups = groups

@@ -44,6 +44,8 @@ from ruleglm.training import (
 MERGED = 8
 """Summaries that are merged in one step."""
 
+NO_ROWS = "`cv` gives a fold without rows on one side; use fewer folds, or more `groups`"
+
 
 @dataclass(eq=False)
 class DaskRaw:
@@ -108,6 +110,8 @@ class DaskRaw:
     def prepare(self, family: Family, settings: FitSettings) -> "DaskRows":
         """Code the rows where they are."""
         summary = self.summary()
+        if not summary.sketches:
+            raise ValueError(NO_ROWS)
         names = [sketch.name for sketch in summary.sketches]
         constraints = read_constraints(settings, names, family)
         if settings.kind == "l0" or settings.path:
@@ -276,5 +280,7 @@ def held_out(raw: DaskRaw, units: Units, models: Sequence[PathModel]) -> FloatAr
         "held_out_losses", sum_losses, raw.blocks, raw.view, units, tuple(models)
     )
     weight = sum(weight for _, weight in found)
+    if weight == 0.0:
+        raise ValueError(NO_ROWS)
     losses: FloatArray = np.sum([losses for losses, _ in found], axis=0) / weight
     return losses
