@@ -30,7 +30,7 @@ from benchmarks.scale_data import make_rows, make_test_rows, write_rows
 BUDGET = 60.0
 """Complexity of the pursuits."""
 
-SAMPLE_EVERY = 0.05
+SAMPLE_EVERY = 0.2
 """Seconds between two looks at the memory."""
 
 PURSUIT = {"penalty": "l0", "bins": "auto", "max_complexity": BUDGET}

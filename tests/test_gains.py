@@ -2,6 +2,8 @@
 
 import math
 from functools import cache
+from itertools import combinations, pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -460,3 +462,16 @@ def test_rules_on_128_bins_are_searched():
 @pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda kernel: kernel.__name__)
 def test_the_search_adds_no_specialisation(kernel):
     assert len(getattr(kernel, "signatures", ())) <= 1, kernel.signatures
+
+
+@given(st.lists(st.integers(2, 255), min_size=3, max_size=12), st.integers(2, 3))
+def test_batches_hold_all_tuples_in_order_and_not_too_many_cells(sizes, order):
+    n_bins = np.array(sizes)
+    tuples = np.array(list(combinations(range(len(sizes)), order)))
+    with patch.object(gains, "MAX_CELLS", 50_000):
+        batches = list(gains._batches(tuples, n_bins))
+    assert_array_equal(np.concatenate(batches), tuples)
+    cells = [np.prod(n_bins[part], axis=1) for part in batches]
+    assert all(part.sum() <= 25_000 + part.max() for part in cells)
+    for before, after in pairwise(cells):
+        assert before.sum() + after.sum() >= 25_000  # no batch without need

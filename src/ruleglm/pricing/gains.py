@@ -315,9 +315,10 @@ def _tuples(table: ConditionTable, order: int) -> IntArray:
 
 
 def _batches(tuples: IntArray, n_bins: IntArray) -> Iterator[IntArray]:
-    largest = int(n_bins.max(initial=1)) ** tuples.shape[1]
-    size = max(1, MAX_CELLS // (2 * largest))
-    yield from (tuples[first : first + size] for first in range(0, len(tuples), size))
+    """Cut tuples so that the histograms of two vectors have about `MAX_CELLS` cells at a time."""
+    ends = np.cumsum(np.prod(n_bins[tuples], axis=1))
+    limits = np.flatnonzero(np.diff(2 * ends // MAX_CELLS)) + 1
+    yield from (part for part in np.split(tuples, limits) if len(part))
 
 
 def score_tuples(
