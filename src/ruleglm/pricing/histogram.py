@@ -7,7 +7,6 @@ starts where these end.
 
 import math
 from collections.abc import Callable, Container, Iterator
-from itertools import islice
 
 import numpy as np
 
@@ -235,10 +234,17 @@ class HistogramPricer:
         return True
 
     def _batches(self, features: list[int], order: int) -> Iterator[IntArray]:
-        tuples = self._table.tuples(features, order)
-        largest = int(self._table.n_bins[features].max(initial=1)) ** order
-        size = max(1, min(MAX_TUPLES, MAX_CELLS // largest))
-        while batch := list(islice(tuples, size)):
+        """Cut the tuples of features into as few batches as their histograms allow."""
+        batch: list[tuple[int, ...]] = []
+        n_bins, n_cells = self._table.n_bins.tolist(), 0
+        for each in self._table.tuples(features, order):
+            cells = math.prod(n_bins[feature] for feature in each)
+            if batch and (n_cells + cells > MAX_CELLS or len(batch) == MAX_TUPLES):
+                yield np.array(batch, INDEX_DTYPE)
+                batch, n_cells = [], 0
+            batch.append(each)
+            n_cells += cells
+        if batch:
             yield np.array(batch, INDEX_DTYPE)
 
     def _score_pairs(self, engine: Engine, found: Found, histograms: JointHistograms) -> None:
