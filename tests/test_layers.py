@@ -10,8 +10,8 @@ import ruleglm
 
 LAYERS = [  # low to high; modules of one line do not know each other either
     ["dtypes", "parallel", "progress"],
-    ["kernels", "datasets"],
-    ["columns"],
+    ["kernels", "datasets", "storage"],
+    ["columns", "files"],
     ["frames"],
     ["conditions"],
     ["rules", "families", "class_weights"],

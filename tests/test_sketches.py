@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ruleglm.binning import Binning, build_binning, choose_binning
-from ruleglm.columns import LevelColumn, NumberColumn
+from ruleglm.columns import LevelColumn, NumberColumn, merge_levels
 from ruleglm.frames import read_table
 from ruleglm.linear import build_term
 from ruleglm.sketches import (
     LevelSketch,
     NumberSketch,
-    merge_levels,
     merge_sketches,
     shorten,
     sketch_column,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ruleglm.estimators import RuleClassifier, RuleRegressor
     from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
     from ruleglm.export import load_model, save_model
+    from ruleglm.files import RowFiles
     from ruleglm.parser import RuleSyntaxError, parse_rule
     from ruleglm.path import TradeoffPath
     from ruleglm.progress import FitProgress
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FitProgress",
     "LinearTerm",
+    "RowFiles",
     "Rule",
     "RuleClassifier",
     "RuleClassifierCV",
@@ -42,6 +44,7 @@ __all__ = [
 HOMES = {
     "FitProgress": "progress",
     "LinearTerm": "rules",
+    "RowFiles": "files",
     "Rule": "rules",
     "RuleClassifier": "estimators",
     "RuleClassifierCV": "estimators_cv",

@@ -24,6 +24,7 @@ from ruleglm.frames import (
 )
 from ruleglm.rules import Rule
 from ruleglm.sketches import LevelSketch, NumberSketch, Sketch, sketch_column
+from ruleglm.storage import GrowingRows
 from ruleglm.thresholds import TIE, choose_thresholds, merge_thresholds
 
 __all__ = [
@@ -188,16 +189,17 @@ def bin_rows(
     chooser = _make_chooser(table.names, bins, thresholds, min_level_share, wanted)
     rows, weight = _drop_weightless(sample_weight, table.n_rows)
     features: list[FeatureBins] = []
-    codes = np.empty((len(table.names), table.n_rows), dtype=CODE_DTYPE)
+    workdir = table.workdir if isinstance(table, TableScan) else None
+    codes = GrowingRows(table.n_rows, CODE_DTYPE, workdir)
     for column in table.columns:
         sketch = sketch_column(column if rows is None else column.take(rows), weight)
         chosen = chooser.choose(sketch)
-        codes[len(features)] = chosen.encode(column)
+        codes.append(chosen.encode(column))
         features.append(chosen)
         if visit is not None:
             visit(column, sketch)
         del column, sketch  # so that they are gone before the next is read
-    return Binning(tuple(features)), codes
+    return Binning(tuple(features)), codes.array()
 
 
 def build_binning(

@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
@@ -156,6 +157,51 @@ def conform(column: Column, kind: Kind, levels: tuple[Level, ...] | None = None)
         return LevelColumn(column.name, column.codes, column.levels, ordered)
     order = dict.fromkeys([*levels, *column.levels])
     return _recode(column.name, column.codes, column.levels, tuple(order), ordered=ordered)
+
+
+def join_columns(pieces: Iterable[Column], n_rows: int) -> Column:
+    """Put a column together from pieces of one kind, of which only one need be there at a time.
+
+    Parameters
+    ----------
+    pieces : iterable of NumberColumn or LevelColumn
+        At least one.
+    n_rows : int
+        Rows of all of them.
+    """
+    numbers, codes = np.empty(0), np.empty(0, np.int64)
+    places: dict[Level, int] = {}
+    orders: list[tuple[Level, ...]] = []
+    start = 0
+    for piece in pieces:
+        if isinstance(piece, NumberColumn):
+            numbers = numbers if start else np.empty(n_rows)
+            numbers[start : start + len(piece.values)] = piece.values
+            start += len(piece.values)
+            continue
+        codes = codes if start else np.empty(n_rows, np.int64)
+        orders = orders if orders[-1:] == [piece.levels] else [*orders, piece.levels]
+        lookup = [places.setdefault(level, len(places)) for level in piece.levels]
+        codes[start : start + len(piece.codes)] = np.array([*lookup, -1], np.int64)[piece.codes]
+        start += len(piece.codes)
+    if isinstance(piece, NumberColumn):
+        return NumberColumn(piece.name, numbers)
+    order = merge_levels(orders)
+    rank = {level: k for k, level in enumerate(order)}
+    np.take(np.array([*map(rank.get, places), -1]), codes, out=codes, mode="wrap")
+    return LevelColumn(piece.name, codes, order, piece.ordered)
+
+
+def merge_levels(parts: Sequence[tuple[Level, ...]]) -> tuple[Level, ...]:
+    """Return all levels: sorted if those of each part are, otherwise in the order they come in."""
+    found = tuple(dict.fromkeys(level for levels in parts for level in levels))
+    if found == parts[0] or not all(_is_sorted(levels) for levels in parts):
+        return found
+    return tuple(sorted(found, key=level_key))
+
+
+def _is_sorted(levels: tuple[Level, ...]) -> bool:
+    return all(level_key(low) <= level_key(high) for low, high in pairwise(levels))
 
 
 def is_number(value: object) -> bool:

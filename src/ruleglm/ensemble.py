@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ruleglm.conditions import Condition
 from ruleglm.dtypes import AnyArray, BoolArray, FloatArray
 from ruleglm.families import Family, Gaussian
+from ruleglm.files import RowFiles, is_source
 from ruleglm.frames import Column, Kind, Level, LevelColumn, Table, read_table
 from ruleglm.parser import parse_rule
 from ruleglm.rules import LinearTerm, Rule
@@ -128,8 +129,8 @@ class RuleEnsemble:
 
         Parameters
         ----------
-        X : data frame, array or Table with n_rows rows
-            Frames are read by column name, arrays by position.
+        X : data frame, array, Table or files with n_rows rows
+            Frames are read by column name, arrays by position, files by batches.
         offset : array-like of shape (n_rows,) or number, optional
             Added to the linear predictor.
 
@@ -137,6 +138,8 @@ class RuleEnsemble:
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes), float64
         """
+        if is_source(X):
+            return self._predict_files(X if isinstance(X, RowFiles) else RowFiles(X), offset)
         table = self.read(X)
         eta = np.zeros((table.n_rows, *self.family.output_shape))
         eta += self.intercept
@@ -145,6 +148,16 @@ class RuleEnsemble:
             eta += np.multiply.outer(term.values(table), slope)
         for rows, k, mask in _iterate_rules(self.rules, table):
             eta[rows] += np.multiply.outer(mask, self.coefficients[k])
+        return eta
+
+    def _predict_files(self, files: RowFiles, offset: ArrayLike | None) -> FloatArray:
+        """Return the linear predictor of rows in files, whose columns are read by batches."""
+        eta = np.zeros((files.n_rows, *self.family.output_shape))
+        eta += _read_offset(offset, eta.shape)
+        start = 0
+        for batch in files.batches(self.names):
+            eta[start : start + len(batch)] += self.decision_function(batch)
+            start += len(batch)
         return eta
 
     def predict(self, X: Any, offset: ArrayLike | None = None) -> FloatArray:

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from ruleglm.adaptive import prepare_auto
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.fitting import DEFAULT_RIDGE, PathModel
+from ruleglm.frames import open_files
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.models import (
@@ -115,7 +116,7 @@ class _PlainModel(RuleModel):
 
     def _prepare(self, limits: Limits, *given: Any) -> FitRows:
         """Check and code the rows; what is read on the way is gone when this returns."""
-        raw = self._check_rows(*given)
+        raw = self._check_rows(*open_files(*given))
         announce_compilation(KERNELS)
         return prepare_auto(raw, self._make_family(), self._settings(), limits)
 
@@ -242,8 +243,9 @@ class RuleClassifier(RuleModelClassifier, _PlainModel):  # noqa: D101
 
         Parameters
         ----------
-        X : frame or array with n rows
-            Numbers, categories, strings, booleans; missing values are welcome.
+        X : frame, array or `RowFiles` (or their path) with n rows
+            Numbers, categories, strings, booleans; missing values are welcome. Of files, the
+            vectors below are given as names of columns.
         y : array-like of shape (n,)
             Two classes or more, of any type.
         sample_weight : array-like of shape (n,), default=None
@@ -356,8 +358,9 @@ class RuleRegressor(RuleModelRegressor, _PlainModel):  # noqa: D101
 
         Parameters
         ----------
-        X : frame or array with n rows
-            Numbers, categories, strings, booleans; missing values are welcome.
+        X : frame, array or `RowFiles` (or their path) with n rows
+            Numbers, categories, strings, booleans; missing values are welcome. Of files, the
+            vectors below are given as names of columns.
         y : array-like of shape (n,)
             Numbers in the range of the family.
         sample_weight : array-like of shape (n,), default=None

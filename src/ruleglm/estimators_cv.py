@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ruleglm.dtypes import IntArray
 from ruleglm.estimators import RuleClassifier, RuleRegressor
 from ruleglm.fitting import VARIANTS, PathModel
+from ruleglm.frames import open_files
 from ruleglm.kernels import KERNELS
 from ruleglm.kernels.compile import announce_compilation
 from ruleglm.models import (
@@ -139,7 +140,8 @@ class _ChosenModel(RuleModel):
         """Learn the path, choose a model and hold it."""
         self._validate_params()
         limits = Limits.after(self.time_limit)
-        raw = self._check_rows(X, y, sample_weight, offset, exposure)
+        X, groups, *given = open_files(X, groups, y, sample_weight, offset, exposure)
+        raw = self._check_rows(X, *given)
         check_select(self.select)
         plan = self._plan(X, raw, groups)
         announce_compilation(KERNELS)
@@ -174,9 +176,9 @@ class _ChosenModel(RuleModel):
 
     def _build_score(self, X: Any, raw: RawRows) -> HeldOutScore:
         """Return what asks the scorer, with a plain estimator that holds a fold's model."""
-        if raw.offset is not None:
+        if raw.offset is not None or raw.scan.workdir is not None:
             raise ValueError(
-                "scorers know nothing of `offset` and `exposure`; use scoring=None, the deviance"
+                "scorers know nothing of `offset`, `exposure` and files; use scoring=None"
             )
         scorer = check_scoring(self._plain(), self.scoring)
         target = self.classes_[raw.y.astype(np.int64)] if is_classifier(self) else raw.y
@@ -365,8 +367,8 @@ class RuleClassifierCV(RuleModelClassifier, _ChosenModel):  # noqa: D101
 
         Parameters
         ----------
-        X : frame or array with n rows
-            Numbers, categories, strings, booleans; missing values are welcome.
+        X : frame, array or `RowFiles` (or their path) with n rows
+            Numbers, categories, strings, booleans. Of files, vectors are names of columns.
         y : array-like of shape (n,)
             Two classes or more, of any type.
         sample_weight : array-like of shape (n,), default=None
@@ -480,8 +482,8 @@ class RuleRegressorCV(RuleModelRegressor, _ChosenModel):  # noqa: D101
 
         Parameters
         ----------
-        X : frame or array with n rows
-            Numbers, categories, strings, booleans; missing values are welcome.
+        X : frame, array or `RowFiles` (or their path) with n rows
+            Numbers, categories, strings, booleans. Of files, vectors are names of columns.
         y : array-like of shape (n,)
             Numbers in the range of the family.
         sample_weight : array-like of shape (n,), default=None

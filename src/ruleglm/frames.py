@@ -23,10 +23,12 @@ from ruleglm.columns import (
     LevelColumn,
     NumberColumn,
     conform,
+    join_columns,
     read_array,
     read_series,
 )
 from ruleglm.dtypes import AnyArray, BoolArray, IntArray
+from ruleglm.files import FileColumn, RowFiles, is_source
 
 __all__ = [
     "Column",
@@ -37,6 +39,7 @@ __all__ = [
     "Table",
     "TableScan",
     "check_name",
+    "open_files",
     "read_table",
     "scan_table",
 ]
@@ -112,12 +115,15 @@ class TableScan:
         What reads each column, all its rows.
     rows : ndarray of int64, optional
         Index of the rows wanted; all if not given.
+    workdir : str, optional
+        Folder for temporary files of what is made of the columns; memory if not given.
     """
 
     names: tuple[str, ...]
     n_rows: int
     readers: tuple[Callable[[], Column], ...]
     rows: IntArray | None = None
+    workdir: str | None = None
 
     @property
     def columns(self) -> Iterator[Column]:
@@ -148,9 +154,9 @@ def scan_table(
 
     Parameters
     ----------
-    X : frame, array or list of rows
-        A pandas or polars frame, a pyarrow table, a two-dimensional array or a list of lists. The
-        columns of arrays and lists are called x0, x1 and so on.
+    X : frame, array, list of rows or files
+        A pandas or polars frame, a pyarrow table, a two-dimensional array or a list of lists, the
+        columns of which two are called x0, x1 and so on; or what `RowFiles` takes.
     names : sequence of str, optional
         The columns wanted, in this order: frames are read by name and may hold more, arrays are
         read by position and must hold as many. Frames are read by position too if the names
@@ -175,6 +181,8 @@ def scan_table(
     ValueError
         If the shape or the names do not fit.
     """
+    if is_source(X) and not isinstance(X, RowFiles):
+        X = RowFiles(X)
     found, columns, n_rows, named = _open_source(X)
     _check_unique(found)
     if names is not None:
@@ -185,7 +193,37 @@ def scan_table(
         partial(_read_column, name, column, name in as_levels, kinds.get(name), levels.get(name))
         for name, column in zip(found, columns, strict=True)
     )
-    return TableScan(tuple(found), n_rows, tuple(readers))
+    workdir = X.workdir if isinstance(X, RowFiles) else None
+    return TableScan(tuple(found), n_rows, tuple(readers), workdir=workdir)
+
+
+def open_files(X: Any, *vectors: Any) -> tuple[Any, ...]:
+    """Open rows in files, if X is or names such, and read the columns that vectors name.
+
+    Parameters
+    ----------
+    X : frame, array, list of rows or files
+    vectors : array-like, None, or name of a column
+        Target, weights and so on; columns that they name are no features.
+
+    Returns
+    -------
+    X, *vectors
+        `RowFiles` and pandas series; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    """
+    if not is_source(X):
+        return X, *vectors
+    files = X if isinstance(X, RowFiles) else RowFiles(X)
+    named = [vector for vector in vectors if isinstance(vector, str)]
+    features = files.without(named)
+    features.check()
+    read = (files.series(each) if isinstance(each, str) else each for each in vectors)
+    return features, *read
 
 
 def read_table(
@@ -230,6 +268,9 @@ def _read_column(
     kind: Kind | None,
     levels: tuple[Level, ...] | None,
 ) -> Column:
+    if isinstance(column, FileColumn):
+        pieces = (_read_column(name, one, as_levels, kind, levels) for one in column.pieces())
+        return join_columns(pieces, column.files.n_rows)
     as_levels = as_levels or kind in ("level", "ordered")
     reader = read_array if isinstance(column, np.ndarray) else read_series
     try:
@@ -245,6 +286,9 @@ def _read_column(
 
 def _open_source(X: Any) -> Source:
     """Return the names and the unread columns of any input."""
+    if isinstance(X, RowFiles):
+        _check_shape(X.n_rows, len(X.names))
+        return list(X.names), [FileColumn(X, name) for name in X.names], X.n_rows, True
     if nw.dependencies.is_pandas_dataframe(X):
         names = [str(name) for name in X.columns]
         columns = [X.iloc[:, position] for position in range(len(names))]

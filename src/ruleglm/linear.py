@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ruleglm.dtypes import FloatArray
+from ruleglm.dtypes import SUM_DTYPE, FloatArray
 from ruleglm.frames import Column, Table
 from ruleglm.rules import LinearTerm
 from ruleglm.sketches import NumberSketch, Sketch
+from ruleglm.storage import GrowingRows
 from ruleglm.thresholds import TIE
 
 WINSOR_SHARE = 0.025
@@ -52,16 +53,16 @@ class LinearColumns:
     n_rows : int
         Number of rows.
     names : collection of str, the columns that may be terms
+    workdir : str or None, folder for a temporary file of their values; None for memory
 
     Attributes
     ----------
     terms : list of ScaledTerm
-    values : (n_terms, n_rows) float64, the terms as they enter the fit
     """
 
-    def __init__(self, n_rows: int, names: Container[str]) -> None:
+    def __init__(self, n_rows: int, names: Container[str], workdir: str | None = None) -> None:
         self.terms: list[ScaledTerm] = []
-        self.values = np.empty((0, n_rows))
+        self._values = GrowingRows(n_rows, SUM_DTYPE, workdir)
         self._names = names
 
     def add(self, column: Column, sketch: Sketch) -> None:
@@ -72,9 +73,11 @@ class LinearColumns:
         if term is None:
             return
         self.terms.append(term)
-        shape = len(self.terms), self.values.shape[1]
-        self.values.resize(shape, refcheck=False)  # in place, so that there are never two of it
-        self.values[-1] = term.column(Table((column,)))
+        self._values.append(term.column(Table((column,))))
+
+    def values(self) -> FloatArray:
+        """Return the terms as they enter the fit, shape (n_terms, n_rows)."""
+        return self._values.array()
 
 
 def build_term(sketch: NumberSketch) -> ScaledTerm | None:

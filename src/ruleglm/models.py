@@ -29,8 +29,9 @@ from ruleglm.expert import read_expert
 from ruleglm.explain import ExplainMethods, mean_target, rule_importances
 from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
+from ruleglm.files import RowFiles
 from ruleglm.fitting import PathModel
-from ruleglm.frames import read_table, scan_table
+from ruleglm.frames import open_files, read_table, scan_table
 from ruleglm.multinomial import Multinomial
 from ruleglm.pricing import PRICERS, Penalty
 from ruleglm.refitting import Rows, refit_terms
@@ -241,7 +242,8 @@ class RuleModel(
     ) -> RawRows:
         """Check the data before anything long begins."""
         scan = scan_table(X, categorical=() if self.categorical is None else self.categorical)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        header = X.header() if isinstance(X, RowFiles) else X
+        validate_data(self, header, reset=True, skip_check_array=True)
         target = self._check_target(y, scan.n_rows, sample_weight)
         weights = check_weights(sample_weight, scan.n_rows)
         self._n_rows, self._target_name = scan.n_rows, str(getattr(y, "name", None) or "")
@@ -344,8 +346,10 @@ class RuleModel(
         ensemble = self.ensemble_
         if isinstance(X, (list, tuple, np.ndarray)) and np.ndim(X) < 2:
             read_table(X)  # says how to reshape
-        validate_data(self, X, reset=False, skip_check_array=True)
-        table = ensemble.read(X)
+        table, offset, exposure = open_files(X, offset, exposure)
+        if not isinstance(table, RowFiles):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            table = ensemble.read(X)
         total = check_offset(offset, exposure, ensemble.family, table.n_rows)
         return ensemble.decision_function(table, total)
 
@@ -415,9 +419,7 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         fixed: Iterable[Term] = (),
         offset: Any = None,
     ) -> Any:
-        """Return a model with rules dropped or added, and all coefficients fitted again.
-
-        This model stays as it is. The rows may be other ones than those of the fit.
+        """Return a model with rules dropped or added, all coefficients fitted again to any rows.
 
         Parameters
         ----------
@@ -476,9 +478,7 @@ class RuleModelRegressor(RegressorMixin, RuleModel):  # type: ignore[misc]
         offset: Any = None,
         exposure: Any = None,
     ) -> Any:
-        """Return a model with rules dropped or added, and all coefficients fitted again.
-
-        This model stays as it is. The rows may be other ones than those of the fit.
+        """Return a model with rules dropped or added, all coefficients fitted again to any rows.
 
         Parameters
         ----------

@@ -21,16 +21,18 @@ from sklearn.model_selection import (
 
 from ruleglm import kernels
 from ruleglm.adaptive import prepare_auto
-from ruleglm.dtypes import FloatArray, IntArray
+from ruleglm.dtypes import CODE_DTYPE, SUM_DTYPE, CodeArray, FloatArray, IntArray
 from ruleglm.engines.packed import evaluate
 from ruleglm.families import Family
+from ruleglm.files import RowFiles
 from ruleglm.fitting import PathModel
-from ruleglm.frames import Table
+from ruleglm.frames import Table, TableScan
 from ruleglm.multiclass import fit_path
 from ruleglm.parallel import THREAD_WORK, Workers
 from ruleglm.path import TradeoffPath
 from ruleglm.pricing import Limits, Penalty
 from ruleglm.progress import Advance, Callback, FitProgress, Monitor, progress
+from ruleglm.storage import GrowingRows
 from ruleglm.training import FitRows, FitSettings, RawRows, RowSource, Units
 
 Split = tuple[IntArray, IntArray]
@@ -244,12 +246,11 @@ def held_out_predictors(
 
     All rules of the models are evaluated once, on the codes of the rows.
     """
-    table = Table(tuple(raw.scan.columns))
     rules = sorted({rule for model in models for rule in model.rules})
-    columns = evaluate(units.binning.encode(table), rules)
-    lines = np.array([term.column(table) for term in units.terms]).reshape(-1, table.n_rows)
+    codes, lines = code_rows(raw.scan, units)
+    columns = evaluate(codes, rules)
     place = {rule: k for k, rule in enumerate(rules)}
-    offset = np.zeros(table.n_rows) if raw.offset is None else raw.offset / units.unit
+    offset = np.zeros(raw.scan.n_rows) if raw.offset is None else raw.offset / units.unit
     for model in models:
         mine = columns[[place[rule] for rule in model.rules]]
         first = 1 + len(model.linear)
@@ -264,6 +265,18 @@ def held_out_predictors(
         yield predictors
 
 
+def code_rows(scan: TableScan, units: Units) -> tuple[CodeArray, FloatArray]:
+    """Return the codes of other rows and the values of the linear terms, reading columns once."""
+    codes = GrowingRows(scan.n_rows, CODE_DTYPE, scan.workdir)
+    lines = GrowingRows(scan.n_rows, SUM_DTYPE, scan.workdir)
+    terms = {term.term.feature: term for term in units.terms}
+    for bins, column in zip(units.binning.features, scan.columns, strict=True):
+        codes.append(bins.encode(column))
+        if bins.name in terms:
+            lines.append(terms[bins.name].column(Table((column,))))
+    return codes.array(), lines.array()
+
+
 def split_rows(
     folds: Any, X: Any, y: FloatArray, groups: Any, stratified: bool, random_state: Any
 ) -> list[Split]:
@@ -272,6 +285,8 @@ def split_rows(
         kinds = (StratifiedKFold, StratifiedGroupKFold) if stratified else (KFold, GroupKFold)
         kind = kinds[groups is not None]
         folds = kind(int(folds), shuffle=True, random_state=random_state)
+    if isinstance(X, RowFiles):
+        X = np.arange(len(y))
     splitter = check_cv(folds)
     return [(np.asarray(train), np.asarray(valid)) for train, valid in splitter.split(X, y, groups)]
 

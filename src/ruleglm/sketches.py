@@ -7,12 +7,11 @@ of many values are shortened, and then say by how much ranks may be off.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
-from ruleglm.columns import Column, Level, NumberColumn, is_number, level_key
+from ruleglm.columns import Column, Level, NumberColumn, is_number, merge_levels
 from ruleglm.dtypes import FloatArray
 from ruleglm.thresholds import DistinctValues, collect_distinct
 
@@ -192,18 +191,6 @@ def merge_sketches(sketches: Sequence[Sketch]) -> Sketch:
     return replace(
         levels[0], levels=order, weights=total, missing=missing, others=others, error=error
     )
-
-
-def merge_levels(parts: Sequence[tuple[Level, ...]]) -> tuple[Level, ...]:
-    """Return all levels: sorted if those of each part are, otherwise in the order they come in."""
-    found = tuple(dict.fromkeys(level for levels in parts for level in levels))
-    if found == parts[0] or not all(_is_sorted(levels) for levels in parts):
-        return found
-    return tuple(sorted(found, key=level_key))
-
-
-def _is_sorted(levels: tuple[Level, ...]) -> bool:
-    return all(level_key(low) <= level_key(high) for low, high in pairwise(levels))
 
 
 def _same_kind(sketches: Sequence[Sketch]) -> list[Sketch]:

@@ -29,6 +29,7 @@ from ruleglm.families import Binomial, Family
 from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm, moments
 from ruleglm.pricing import ConditionTable, Penalty
+from ruleglm.storage import rows_beside
 
 FINE_BINS = 64
 """Bins of a number column where none are asked for."""
@@ -326,7 +327,10 @@ class TrainingRows(FitRows):
         """Return an engine over these rows, with all linear terms or those at some positions."""
         columns, signs = self.linear, self._linear_signs()
         if columns is not None and linear is not None:
-            columns, signs = columns[list(linear)], [signs[k] for k in linear]
+            chosen = rows_beside(columns)
+            for k in linear:
+                chosen.append(columns[k])
+            columns, signs = chosen.array(), [signs[k] for k in linear]
         return self._engine(self.y, self.units.family, self.offset, columns, n_threads, signs)
 
     def build_class_engines(self, n_threads: int) -> ClassEngines:
@@ -374,7 +378,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     weights, y, offset = raw.weights, raw.y, raw.offset
     shares = None if weights is None else weights / weights.sum()
     names = raw.expert.line_names(raw.scan.names, settings.linear_terms)
-    lines = LinearColumns(raw.scan.n_rows, names) if names else None
+    lines = LinearColumns(raw.scan.n_rows, names, raw.scan.workdir) if names else None
     binning, codes = bin_rows(
         raw.scan,
         bins=FINE_BINS if settings.bins is None else settings.bins,
@@ -394,7 +398,7 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
         y if unit == 1.0 and shift == 0.0 else (y - shift) / unit,
         shares,
         offset if offset is None or unit == 1.0 else offset / unit,
-        None if lines is None else lines.values,
+        None if lines is None else lines.values(),
         constraints,
         count_rows(y, weights),
         bind(raw.expert, binning, codes, [term.term.feature for term in terms]),

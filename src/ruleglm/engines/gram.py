@@ -15,6 +15,9 @@ from ruleglm.parallel import Workers, cut
 MAX_PARTS = 16
 """The most parts that a sum over rows is cut into for threads."""
 
+LINEAR_ROWS = 65_536
+"""Rows of the linear terms that are weighted at a time."""
+
 
 class RowSums:
     """Adds up over the rows of an engine, which are ``n_rows`` of ``n_total`` in all."""
@@ -104,7 +107,9 @@ def gram_rows(
 def fill_linear_gram(linear: FloatArray, frozen: FloatArray, out: FloatArray) -> None:
     """Fill the block of the intercept and the linear terms."""
     first = 1 + len(linear)
-    weighted = linear * frozen
     out[0, 0] = frozen.sum()
-    out[0, 1:first] = out[1:first, 0] = weighted.sum(axis=1)
-    out[1:first, 1:first] = weighted @ linear.T
+    for rows in cut(len(frozen), max(1, len(frozen) // LINEAR_ROWS)):
+        weighted = linear[:, rows] * frozen[rows]
+        out[0, 1:first] += weighted.sum(axis=1)
+        out[1:first, 1:first] += weighted @ linear[:, rows].T
+    out[1:first, 0] = out[0, 1:first]

@@ -26,6 +26,7 @@ from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers
+from ruleglm.storage import rows_beside
 
 BLOCK = 8192
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
@@ -313,10 +314,10 @@ class LocalEngine(HeldColumns):
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
         """Keep coarser codes of the sample beside the codes."""
         sampled = self._sample.take(self.codes)
-        codes = np.empty_like(sampled)
-        for table, fine, out in zip(lookup, sampled, codes, strict=True):
-            np.take(table, fine, out=out)
-        self._coarse = codes, n_bins
+        codes = rows_beside(self.codes, sampled.shape[1])
+        for table, fine in zip(lookup, sampled, strict=True):
+            codes.append(np.take(table, fine))
+        self._coarse = codes.array(), n_bins
 
     def histograms_within(
         self, rules: Sequence[BinRule], vectors: Sequence[RowVector], wanted: BoolArray
