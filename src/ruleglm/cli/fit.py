@@ -41,6 +41,7 @@ def fit(
     groups: opt.Groups = None,
     drop: opt.Drop = None,
     categorical: opt.Categorical = None,
+    out_of_core: opt.OutOfCore = None,
     test: opt.TestFile = None,
     test_share: opt.TestShare = None,
     family: opt.Family = None,
@@ -101,7 +102,7 @@ def fit(
     screen = Screen(as_json)
     roles = Roles(target, weights, exposure, offset, groups, tuple(drop or ()))
     started = time.perf_counter()
-    rows, guess = read_fit(data, roles, options)
+    rows, guess = read_fit(data, roles, options, out_of_core)
     rows, held_out = split_test(rows, guess, roles, test, test_share, seed)
     fitted = fit_rows(rows, guess, options, verbose=sys.stderr.isatty())
     model = describe_fit(fitted, roles, options, held_out)
@@ -194,9 +195,11 @@ def check_split(test: str | None, share: float | None) -> None:
         raise typer.BadParameter("--test-share is between 0 and 1, for example 0.2.")
 
 
-def read_fit(data: str, roles: Roles, options: FitOptions) -> tuple[Rows, Guess]:
+def read_fit(
+    data: str, roles: Roles, options: FitOptions, out_of_core: bool | None = None
+) -> tuple[Rows, Guess]:
     """Read the rows of a fit and find their family."""
-    rows = read_rows(data, roles)
+    rows = read_rows(data, roles, out_of_core=out_of_core)
     guess = choose_family(options, roles, rows)
     remark_identifiers(rows)
     return rows, guess

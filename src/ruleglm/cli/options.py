@@ -39,8 +39,17 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A .csv, .tsv, .parquet, .feather or .arrow file (text also .gz), - for standard "
-        "input, sql:QUERY or duckdb:FILE?TABLE.",
+        help="A .csv, .tsv, .parquet, .feather or .arrow file (text also .gz), for fit and predict "
+        "also a folder of such, - for standard input, sql:QUERY or duckdb:FILE?TABLE.",
+        show_default=False,
+    ),
+]
+OutOfCore = Annotated[
+    bool | None,
+    typer.Option(
+        "--out-of-core/--in-memory",
+        help="Read Parquet or Arrow files column by column; by default if the rows would fill half "
+        "of the memory, and for folders.",
         show_default=False,
     ),
 ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ruleglm.cli.errors import UserError, shown
 from ruleglm.dtypes import AnyArray, FloatArray
+from ruleglm.files import RowFiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +40,9 @@ class Roles:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Features, target and what comes with them; None for what is not given."""
+    """Features, a frame or `RowFiles`, target and what comes with them; None if not given."""
 
-    X: "pd.DataFrame"
+    X: Any
     y: Any
     weights: FloatArray | None
     exposure: FloatArray | None
@@ -51,16 +52,30 @@ class Rows:
     def __len__(self) -> int:
         return len(self.X)
 
+    @property
+    def in_files(self) -> bool:
+        """Whether the features are in files."""
+        return isinstance(self.X, RowFiles)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return list(self.X.names if isinstance(self.X, RowFiles) else self.X.columns)
+
     def texts(self) -> set[str]:
-        """Return the columns that hold texts, the target if it does."""
+        """Return the columns that hold texts, the target if it does; none of files with types."""
         from pandas.api.types import is_object_dtype, is_string_dtype
 
+        if isinstance(self.X, RowFiles):
+            return set()
         columns = [self.X[name] for name in self.X.columns] + [self.y]
         kinds = (is_string_dtype, is_object_dtype)
         return {str(one.name) for one in columns if any(is_kind(one.dtype) for is_kind in kinds)}
 
     def take(self, rows: AnyArray) -> "Rows":
-        """Return some of the rows, by number or mask."""
+        """Return some of the rows, by number or mask; of rows in memory only."""
+        if isinstance(self.X, RowFiles):
+            raise TypeError("rows in files cannot be taken by number")
         others = ("weights", "exposure", "offset", "groups")
         parts = {name: getattr(self, name) for name in others}
         return replace(

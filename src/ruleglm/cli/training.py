@@ -9,6 +9,7 @@ import typer
 
 from ruleglm.cli.errors import UserError
 from ruleglm.cli.guess import Guess, guess_family, told_family
+from ruleglm.cli.large import open_large, read_large
 from ruleglm.cli.models import FIT, SavedModel
 from ruleglm.cli.roles import Roles, Rows, find_identifiers, split_roles, without_unknown
 from ruleglm.cli.scores import number_target, score_rows
@@ -100,12 +101,24 @@ def check_options(options: FitOptions) -> None:
         raise typer.BadParameter("--select 1se and --max-rules both choose; leave one out.")
 
 
-def read_rows(source: str, roles: Roles, texts: Collection[str] = ()) -> Rows:
+def read_rows(
+    source: str,
+    roles: Roles,
+    texts: Collection[str] = (),
+    out_of_core: bool | None = None,
+) -> Rows:
     """Read the rows of a fit; rows without a target are left out, which is said."""
-    rows = split_roles(read_source(source, texts), roles)
-    if rows.X.shape[1] == 0:
+    files = open_large(source, out_of_core)
+    if files is not None:
+        remark(f"{files.n_rows} rows are read column by column, not all at once")
+        rows = read_large(files, roles)
+    else:
+        rows = split_roles(read_source(source, texts), roles)
+    if len(rows.names) == 0:
         raise UserError(f"{source}: no column is left as a feature.")
-    rows, n_unknown = without_unknown(rows)
+    n_unknown = 0
+    if files is None:
+        rows, n_unknown = without_unknown(rows)
     if n_unknown:
         remark(f"{n_unknown} rows without a target ({roles.target!r}) are left out", "warning")
     if len(rows) == 0:
@@ -123,7 +136,9 @@ def choose_family(options: FitOptions, roles: Roles, rows: Rows) -> Guess:
 
 
 def remark_identifiers(rows: Rows) -> None:
-    """Point out columns that look like names of the rows."""
+    """Point out columns that look like names of the rows, where these are in memory."""
+    if rows.in_files:
+        return
     for name in find_identifiers(rows.X):
         remark(f"column {name!r} numbers or names the rows; --drop {name!r} if so", "warning")
 
@@ -132,6 +147,10 @@ def hold_out(rows: Rows, share: float, classes: bool, seed: int) -> tuple[Rows, 
     """Split rows into those to learn from and those to test on: by class, or by groups."""
     from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
+    if rows.in_files:
+        raise UserError(
+            "--test-share needs all rows in memory; give test rows by --test, or say --in-memory."
+        )
     numbers = np.arange(len(rows))
     if rows.groups is not None:
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)

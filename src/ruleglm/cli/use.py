@@ -1,5 +1,6 @@
 """``ruleglm show``, ``predict``, ``explain`` and ``evaluate``: what a saved model is for."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -8,6 +9,7 @@ import typer
 from ruleglm.cli import options as opt
 from ruleglm.cli.errors import UserError
 from ruleglm.cli.files import STDOUT, check_outputs, check_table_name, write_frame
+from ruleglm.cli.large import open_large, read_frames
 from ruleglm.cli.models import SavedModel, open_model
 from ruleglm.cli.roles import Roles, Rows, no_column, split_roles, without_unknown
 from ruleglm.cli.scores import score_rows
@@ -41,6 +43,7 @@ def predict(
         list[str] | None,
         typer.Option(help="Column of DATA to write too; may be repeated."),
     ] = None,
+    out_of_core: opt.OutOfCore = None,
     out: opt.PredictionOut = STDOUT,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
@@ -49,19 +52,22 @@ def predict(
 
     Example: ruleglm predict model.json new.csv --keep id --out predictions.csv
     """
+    import pandas as pd
+
     check_outputs([out], force)
     check_table_name(out)
     screen = Screen(as_json)
     saved = open_model(model)
-    frame = read_source(data, saved.texts())
-    rows = read_known(saved, frame, saved.roles(exposure=exposure, offset=offset))
-    predicted = predict_rows(saved.reading(), rows)
-    for name in reversed(keep or []):
-        if name not in frame.columns:
-            raise UserError(f"--keep: {no_column(name, list(frame.columns))}")
-        if name in predicted.columns:
-            raise UserError(f"--keep: the column {name!r} has the name of a prediction.")
-        predicted.insert(0, name, frame[name].to_numpy())
+    roles, kept = saved.roles(exposure=exposure, offset=offset), keep or []
+    files = open_large(data, out_of_core)
+    if files is None:
+        predicted = predict_frame(saved, read_source(data, saved.texts()), roles, kept)
+    else:
+        predict_frame(saved, files.header(), roles, kept)  # are the columns there?
+        wanted = {*saved.reading().names, *roles.named().values(), *kept}
+        names = [name for name in files.names if name in wanted]
+        parts = (predict_frame(saved, one, roles, kept) for one in read_frames(files, names))
+        predicted = pd.concat(parts, ignore_index=True)
     if not (as_json and out == STDOUT):
         write_frame(predicted, out)
     screen.finish({"rows": len(predicted), "predictions": predicted.to_dict(orient="list")})
@@ -113,6 +119,22 @@ def read_known(saved: SavedModel, frame: "pd.DataFrame", roles: Roles) -> Rows:
                 f"--{option} names another column, or a number for all rows."
             )
     return split_roles(frame, roles)
+
+
+def predict_frame(
+    saved: SavedModel, frame: "pd.DataFrame", roles: Roles, keep: Sequence[str]
+) -> "pd.DataFrame":
+    """Return the predictions of rows, after the columns to keep."""
+    rows = read_known(saved, frame, roles)
+    for name in keep:
+        if name not in frame.columns:
+            raise UserError(f"--keep: {no_column(name, list(frame.columns))}")
+    predicted = predict_rows(saved.reading(), rows) if len(frame) else frame[[]].copy()
+    for name in reversed(keep):
+        if name in predicted.columns:
+            raise UserError(f"--keep: the column {name!r} has the name of a prediction.")
+        predicted.insert(0, name, frame[name].to_numpy())
+    return predicted
 
 
 def total_offset(ensemble: "RuleEnsemble", rows: Rows) -> FloatArray | None:
