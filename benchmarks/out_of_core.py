@@ -9,6 +9,8 @@ loaded; pages of mapped files are the system's to give up. Linux only.
 """
 
 import argparse
+import ctypes
+import gc
 import json
 import subprocess
 import sys
@@ -56,8 +58,8 @@ def make_model(name):
     """Return the estimator of a name."""
     from ruleglm import RuleClassifier, RuleClassifierCV
 
-    if name in ("l1", "first"):
-        return RuleClassifier(lambda_0=0.01, max_degree=1 if name == "first" else 2)
+    if name == "l1":
+        return RuleClassifier(lambda_0=0.01)
     if name == "cv":
         return RuleClassifierCV(max_complexity=10, cv=3)
     return RuleClassifier(
@@ -71,6 +73,15 @@ def own_memory():
         if line.startswith("RssAnon"):
             return int(line.split()[1]) * 1024
     raise OSError("no RssAnon in /proc/self/status")
+
+
+def give_back():
+    """Give memory that is free inside the process back to the system."""
+    import pyarrow as pa
+
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 class Peak:
@@ -105,6 +116,7 @@ def run_once(folder, model, where):
     file = parquet.ParquetFile(min(Path(folder).glob("*.parquet")))
     first = next(file.iter_batches(WARM_UP)).to_pandas()
     make_model(model).fit(first.drop(columns="y"), first["y"])
+    give_back()
     began = time.perf_counter()
     with Peak() as peak:
         if where == "files":

@@ -2,7 +2,7 @@
 
 import gc
 import sys
-import tempfile
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -320,12 +320,28 @@ def test_a_full_folder_is_named(tmp_path):
 # ---------------------------------------------------------------------------------------- memory
 
 
-@needs_proc
-def test_memory_is_bounded_by_rows_not_by_columns():
-    from benchmarks.out_of_core import measure, write_rows
+def peak_memory(folder, frame, n_columns):
+    """Bytes of arrays and of pyarrow's buffers at the peak of a fit to some of the columns."""
+    files = RowFiles(folder, columns=list(frame.columns[:n_columns]))
+    model = RuleClassifier(penalty="l0", linear_terms=True, max_complexity=3, max_degree=1)
+    before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        model.fit(files, "y")
+        return tracemalloc.get_traced_memory()[1] + pool.max_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(before)
 
-    n_rows, n_columns = 100_000, 80
-    with tempfile.TemporaryDirectory() as folder:
-        write_rows(folder, n_rows, n_columns)
-        told = measure(folder, "first", "files")
-    assert told["bytes"] < 100 * n_rows + 30e6 < 8 * n_rows * n_columns
+
+def test_memory_grows_with_rows_not_with_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    n_rows = 60_000
+    frame = pd.DataFrame(rng.normal(size=(n_rows, 40)).round(2)).add_prefix("x")
+    frame["y"] = (frame["x0"] + rng.normal(size=n_rows) > 0).astype(int)
+    write_pair(tmp_path, *(pa.Table.from_pandas(frame[k::2]).to_pydict() for k in range(2)))
+    RuleClassifier(penalty="l0", linear_terms=True).fit(frame[:99][["x0"]], frame["y"][:99])
+    few, many = (peak_memory(tmp_path, frame, n_columns) for n_columns in (5, 40))
+    assert many < few + 25 * n_rows  # codes of the others alone would be 35
+    assert many < 140 * n_rows

@@ -15,7 +15,7 @@ from ruleglm.parallel import Workers, cut
 MAX_PARTS = 16
 """The most parts that a sum over rows is cut into for threads."""
 
-LINEAR_ROWS = 65_536
+LINEAR_ROWS = 2048
 """Rows of the linear terms that are weighted at a time."""
 
 

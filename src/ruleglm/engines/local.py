@@ -291,7 +291,7 @@ class LocalEngine(HeldColumns):
 
     def linear_bound(self) -> float:
         """Return the largest absolute value in the linear columns, 0 without any."""
-        return float(np.abs(self.linear).max()) if self.n_linear else 0.0
+        return float(max(self.linear.max(), -self.linear.min())) if self.n_linear else 0.0
 
     def joint_histograms(
         self,
