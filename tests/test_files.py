@@ -343,5 +343,5 @@ def test_memory_grows_with_rows_not_with_columns(tmp_path):
     write_pair(tmp_path, *(pa.Table.from_pandas(frame[k::2]).to_pydict() for k in range(2)))
     RuleClassifier(penalty="l0", linear_terms=True).fit(frame[:99][["x0"]], frame["y"][:99])
     few, many = (peak_memory(tmp_path, frame, n_columns) for n_columns in (5, 40))
-    assert many < few + 25 * n_rows  # codes of the others alone would be 35
+    assert many < few + 20 * n_rows + 1e6  # codes of the other columns alone would be 35
     assert many < 140 * n_rows

@@ -1,7 +1,6 @@
 """What every estimator has: checks of the input, the fitted model, its predictions.
 
-The estimators themselves, with their parameters and ``fit``, are in :mod:`ruleglm.estimators` and
-:mod:`ruleglm.estimators_cv`.
+Parameters and ``fit`` are in :mod:`ruleglm.estimators` and :mod:`ruleglm.estimators_cv`.
 """
 
 from abc import abstractmethod
