@@ -82,20 +82,25 @@ class LinearColumns:
 
 def build_term(sketch: NumberSketch) -> ScaledTerm | None:
     """Make the term of a column by its summary; None if it does not vary."""
-    finite = np.isfinite(sketch.distinct.values)
-    values, weights = sketch.distinct.values[finite], sketch.distinct.weights[finite]
+    every, reached = sketch.distinct.values, sketch.distinct.cumulative
+    start, stop = np.searchsorted(every, (-np.inf, np.inf), side="right").tolist()
+    stop -= int(len(every) > 0 and every[-1] == np.inf)
+    values, weights = every[start:stop], sketch.distinct.weights
     if len(values) == 0:
         return None
-    reached = np.cumsum(weights)
-    limits = np.array([WINSOR_SHARE, 1 - WINSOR_SHARE]) * (reached[-1] * (1.0 - TIE))
-    low, high = values[np.searchsorted(reached, limits)].tolist()
+    before = float(reached[start - 1]) if start else 0.0
+    shares = np.array([WINSOR_SHARE, 1 - WINSOR_SHARE]) * (1.0 - TIE)
+    limits = before + shares * (reached[stop - 1] - before)
+    low, high = values[np.searchsorted(reached[start:stop], limits)].tolist()
     if not low < high:
         return None
-    center, sd = moments(np.clip(values, low, high), weights)
+    center, sd = moments(np.clip(values, low, high), weights[start:stop])
     if not sd:
         return None
-    shown = np.append(np.clip(sketch.distinct.values, low, high), center)
-    spread = moments(shown, np.append(sketch.distinct.weights, sketch.missing))[1]
+    spread = sd
+    if sketch.missing or len(values) < len(every):
+        shown = np.append(np.clip(every, low, high), center)
+        spread = moments(shown, np.append(weights, sketch.missing))[1]
     return ScaledTerm(LinearTerm(sketch.name, low, high, center), center, sd, spread)
 
 
@@ -115,7 +120,7 @@ def moments(values: FloatArray, shares: FloatArray | None) -> tuple[float, float
 
     That is where it is nothing but rounding, less than 1e-100 or more than 1e100.
     """
-    exponent = int(np.frexp(np.abs(values).max())[1])
+    exponent = int(np.frexp(max(values.max(), -values.min()))[1])
     scaled = np.ldexp(values, -exponent)  # at most 1, so that squares are not too large or small
     mean = np.average(scaled, weights=shares)
     spread = np.sqrt(np.average((scaled - mean) ** 2, weights=shares))
