@@ -88,6 +88,7 @@ PARAMETERS = f"""
 class _PlainModel(RuleModel):
     """What the classifier and the regressor share."""
 
+    _open = staticmethod(open_files)
     _plain_constraints: ClassVar[dict[str, list[Any]]] = {
         "lambda_0": [Interval(Real, 0, None, closed="left")],
         "lambda_1": [Interval(Real, 0, None, closed="left"), None],
@@ -116,7 +117,7 @@ class _PlainModel(RuleModel):
 
     def _prepare(self, limits: Limits, *given: Any) -> FitRows:
         """Check and code the rows; what is read on the way is gone when this returns."""
-        raw = self._check_rows(*open_files(*given))
+        raw = self._check_rows(*self._open(*given))
         announce_compilation(KERNELS)
         return prepare_auto(raw, self._make_family(), self._settings(), limits)
 

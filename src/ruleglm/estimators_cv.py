@@ -117,6 +117,7 @@ MORE_ATTRIBUTES = f"""{ATTRIBUTES.rstrip()}
 class _ChosenModel(RuleModel):
     """What the classifier and the regressor share."""
 
+    _open = staticmethod(open_files)
     _plain: ClassVar[type[RuleClassifier] | type[RuleRegressor]]
     _cv_constraints: ClassVar[dict[str, list[Any]]] = {
         "lambda_ratio": [Interval(Real, 0, None, closed="left"), "array-like"],
@@ -140,7 +141,7 @@ class _ChosenModel(RuleModel):
         """Learn the path, choose a model and hold it."""
         self._validate_params()
         limits = Limits.after(self.time_limit)
-        X, groups, *given = open_files(X, groups, y, sample_weight, offset, exposure)
+        X, groups, *given = self._open(X, groups, y, sample_weight, offset, exposure)
         raw = self._check_rows(X, *given)
         check_select(self.select)
         plan = self._plan(X, raw, groups)

@@ -336,7 +336,7 @@ def relax(
     held, order = refitter.hold(rules, degrees, linear)
     shrunk = solution.coef[[0, *(1 + kept[: len(linear)]), *(1 + kept[len(linear) :][order])]]
     held.set_coefficients(shrunk)
-    ridge = debias_ridge(penalty.lambda_0)
+    ridge = debias_ridge(penalty)
     fitted = refit(held, shrunk, ridge).coef if len(kept) and min(blends) < 1.0 else shrunk
     coefs = np.array([(1.0 - blend) * fitted + blend * shrunk for blend in blends])
     check_signs(coefs, held.column_signs())

@@ -318,7 +318,8 @@ class RuleModel(
         if counts is not None:
             factors = counts.factors(rows.y, rows.weights)
             rows = replace(rows, weights=scale_weights(factors, rows.y, rows.weights))
-        ridge = self.ridge if self.penalty == "l0" else debias_ridge(self.lambda_0) * rows.size
+        is_l0 = self.penalty == "l0"
+        ridge = self.ridge if is_l0 else debias_ridge(self._settings().penalty) * rows.size
         signs = term_signs(ensemble, self.monotone)
         return refit_terms(ensemble, rows, ridge, fixed, signs)
 

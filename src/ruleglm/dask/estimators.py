@@ -80,6 +80,11 @@ class _DaskModel(RuleModel):
 
     # --- fits
 
+    @staticmethod
+    def _open(X: Any, *vectors: Any) -> tuple[Any, ...]:
+        """Leave files to the workers."""
+        return X, *vectors
+
     def _fit(self, *given: Any) -> Any:
         with self._on_cluster():
             return super()._fit(*given)

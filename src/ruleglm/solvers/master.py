@@ -13,7 +13,7 @@ from scipy import linalg
 from ruleglm import kernels
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
-from ruleglm.pricing.problem import Limits
+from ruleglm.pricing.problem import Limits, Penalty
 from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
@@ -126,9 +126,13 @@ def refit(
     return minimise(engine, coef, tol, model, price)
 
 
-def debias_ridge(lambda_0: float) -> float:
-    """Return the ridge of a de-biasing refit: a hundredth of the price of a rule, within limits."""
-    return min(REFIT_RIDGE, max(LEAST_RIDGE, 0.01 * lambda_0))
+def debias_ridge(penalty: Penalty) -> float:
+    """Return the ridge of a de-biasing refit.
+
+    It is a share of what a condition costs as a rule: a hundredth of ``lambda_0`` where
+    ``lambda_1`` is a fifth of it.
+    """
+    return min(REFIT_RIDGE, max(LEAST_RIDGE, penalty.of(1) / 120.0))
 
 
 def minimise(
