@@ -94,7 +94,7 @@ class TradeoffPath:
         n_folds = len(self.scores)
         if n_folds < 2:
             return 0.0 * self.means()
-        with np.errstate(invalid="ignore"):  # an infinite loss has no standard error
+        with np.errstate(invalid="ignore", over="ignore"):  # huge losses have no standard error
             errors: FloatArray = self.scores.std(axis=0, ddof=1) / np.sqrt(n_folds)
         return errors
 
