@@ -20,6 +20,7 @@ from ruleglm.families import get_family
 from ruleglm.frames import scan_table
 from ruleglm.multinomial import Multinomial, log_rest
 from ruleglm.pricing import ConditionTable, Limits, Penalty, build_pricer
+from ruleglm.solvers import classes as class_solver
 from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.solvers.classes import run_class_generation
 from tests.reference.binarise import all_rules
@@ -338,3 +339,14 @@ def test_warm_start_and_callback(penalty):
     model.fit(X, y)
     assert len(told) - n_rounds < n_rounds
     np.testing.assert_allclose(model.ensemble_.predict(X), first.predict(X), atol=0.02)
+
+
+def test_going_on_after_each_round_of_classes_leads_to_the_same_optimum(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    objectives = []
+    for many in (0, 1000):
+        monkeypatch.setattr(class_solver, "MANY_SWEEPS", many)
+        model = RuleClassifier(penalty="l1", lambda_0=0.002, bins=8, tol=1e-5).fit(X, y)
+        assert model.certified_
+        objectives.append(model.objective_)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-4)

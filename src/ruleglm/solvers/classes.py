@@ -21,7 +21,7 @@ from ruleglm.solvers.certificate import column_ratio, relative_gap
 from ruleglm.solvers.column_generation import (
     LEAST_DECREASE,
     MASTER_SHARE,
-    SMALLEST_TOL,
+    last_tol,
     next_master_tol,
 )
 from ruleglm.solvers.columns import KEEP_ABOVE, column_penalties, drop_idle, restore
@@ -30,6 +30,12 @@ from ruleglm.solvers.solution import Ending, Round, Solution
 
 MAX_SWEEPS = 100
 """Of the classes, in one restricted problem."""
+
+MANY_SWEEPS = 10
+"""Sweeps after which the coefficients go on in the direction of each."""
+
+STEPS_ON = (1.0, 3.0, 7.0, 15.0, 31.0, 63.0)
+"""How far to go on after a round, in units of what it moved."""
 
 BALANCED = 1e-13
 """Derivative of the mean loss by an intercept at which the intercepts are optimal."""
@@ -92,9 +98,9 @@ def run_class_generation(
             n_new = add_found(classes, coefs, found)
             seconds = solved - began, time.perf_counter() - solved
             trace.append(Round(objective, bound, gap, n_columns, n_new, *seconds))
-            if all(priced.complete for priced in found) and gap <= tol:
+            if all_complete(found) and gap <= tol:
                 ending = "certified"
-            elif n_new == 0 and master_tol <= SMALLEST_TOL:
+            elif n_new == 0 and master_tol <= last_tol(all_complete(found), objective, tol):
                 ending = "exhausted"
             elif len(trace) >= max_rounds:
                 ending = "rounds"
@@ -109,6 +115,11 @@ def run_class_generation(
     objective = classes.set_coefficients(coefs) + class_prices(classes, penalty, coefs)
     gap = relative_gap(objective, bound)
     return ClassSolution(coefs, Solution(np.empty(0), objective, bound, gap, ending, tuple(trace)))
+
+
+def all_complete(found: Sequence[PricingResult]) -> bool:
+    """Tell whether the searches of all classes came to their ends."""
+    return all(priced.complete for priced in found)
 
 
 def null_class_coefs(classes: ClassEngines) -> Coefs:
@@ -147,27 +158,57 @@ def class_prices(classes: ClassEngines, penalty: Penalty, coefs: Coefs) -> float
 def solve_classes(
     classes: ClassEngines, penalty: Penalty, coefs: Coefs, tol: float, limits: Limits
 ) -> float:
-    """Solve the restricted problem in place, class after class; return its objective."""
+    """Solve the restricted problem in place, class after class; return its objective.
+
+    Rounds of the classes go the same way again and again where classes are far apart, so that the
+    coefficients also go on that way.
+    """
 
     def objective() -> float:
         return classes.loss() + class_prices(classes, penalty, coefs)
 
     before = objective()
-    for _ in range(MAX_SWEEPS):
+    for sweep in range(MAX_SWEEPS):
+        start = list(coefs)
         for k in range(len(classes)):
             engine = classes.turn_to(k)
             prices = column_penalties(engine, penalty)
-            coefs[k] = solve_master(
-                engine, prices, coefs[k], tol / len(classes), limits, balance=False
-            ).coef
+            share = tol / len(classes)
+            coefs[k] = solve_master(engine, prices, coefs[k], share, limits, balance=False).coef
             classes.store(k)
         after = objective()
         if before - after <= tol or limits.over():
             break
-        before = after
+        slow = sweep >= MANY_SWEEPS
+        before = go_on(classes, penalty, start, coefs, after, tol) if slow else after
     for coef, change in zip(coefs, center_classes(classes), strict=True):
         coef[0] += change
     return objective()
+
+
+def go_on(
+    classes: ClassEngines,
+    penalty: Penalty,
+    start: Coefs,
+    coefs: Coefs,
+    objective: float,
+    tol: float,
+) -> float:
+    """Move on in the direction of a round of classes for as long as it pays, in place.
+
+    A gain of at most ``tol`` may be rounding, and does not count. Returns the objective.
+    """
+    ways = [end - begin for begin, end in zip(start, coefs, strict=True)]
+    best = list(coefs)
+    for step in STEPS_ON:
+        trial = [end + step * way for end, way in zip(coefs, ways, strict=True)]
+        value = classes.set_coefficients(trial) + class_prices(classes, penalty, trial)
+        if not value < objective - tol:
+            break
+        best, objective = trial, value
+    coefs[:] = best
+    classes.set_coefficients(best)
+    return objective
 
 
 def center_classes(classes: ClassEngines) -> FloatArray:
