@@ -393,3 +393,9 @@ def test_a_scan_refuses_names_at_once_and_values_when_it_gets_there():
     assert next(columns).name == "x"
     with pytest.raises(TypeError, match="Column 'day'"):
         next(columns)
+
+
+def test_arrow_integers_beyond_what_doubles_hold_are_the_nearest_number():
+    table = pa.table({"x": pa.array([1, None, 2**64 - 1], pa.uint64())})
+    (column,) = read_table(table).columns
+    np.testing.assert_array_equal(column.values, [1.0, np.nan, 2.0**64])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.solvers import refit, solve_master
-from ruleglm.solvers.master import REFIT_RIDGE
+from ruleglm.solvers.master import REFIT_RIDGE, solve_positive
 from tests.reference.binarise import rule_column
 from tests.reference.glm import solve_l1_glm
 
@@ -156,3 +156,9 @@ def test_a_loose_refit_does_not_rise_by_more_than_its_tolerance(name):
         assert state.objective <= 1.1 * before
         after = engine.set_coefficients(state.coef) + 0.5 * ridge * (state.coef[1:] ** 2).sum()
         assert state.objective == pytest.approx(after, rel=1e-9)
+
+
+def test_ill_conditioned_systems_are_solved_without_a_warning():
+    matrix = np.diag([1e-300, 1.0])
+    solution = solve_positive(matrix, np.array([1e-300, 2.0]))
+    np.testing.assert_allclose(solution, [1.0, 2.0])

@@ -227,6 +227,8 @@ def _read_arrow(name: str, native: Any, *, as_levels: bool) -> Column:
 
     if pa.types.is_dictionary(native.type):
         return _given_levels(name, *_open_dictionary(native), ordered=bool(native.type.ordered))
+    if pa.types.is_integer(native.type) and not as_levels:
+        native = native.cast("float64", safe=False)  # beyond 2**53 the nearest number
     return _read_generic(name, native, as_levels=as_levels)
 
 

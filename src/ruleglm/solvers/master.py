@@ -117,7 +117,7 @@ def refit(
         if signs.any():
             target[inside] = solve_signed(matrix, slope, coef[inside], signs)
         else:
-            target[inside] -= linalg.solve(matrix, slope, assume_a="pos")
+            target[inside] -= solve_positive(matrix, slope)
         return target
 
     def price(coef: FloatArray) -> float:
@@ -241,7 +241,7 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
     matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
     try:
         slope = gradient[members] + penalties[members] * np.sign(start)
-        direction = -linalg.solve(matrix, slope, assume_a="pos")
+        direction = -solve_positive(matrix, slope)
     except linalg.LinAlgError:
         return False
     crossing = start * direction < 0.0
@@ -251,6 +251,12 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
     gradient += gram[:, members] @ (target - start)
     coef[members] = target
     return True
+
+
+def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve a system with a positive definite matrix, however small its least eigenvalue is."""
+    solution: FloatArray = linalg.cho_solve(linalg.cho_factor(matrix), right)
+    return solution
 
 
 def invert(matrix: FloatArray) -> FloatArray:
