@@ -18,7 +18,7 @@ from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
 MAX_NEWTON = 100
-SWEEPS_TO_JUMP, MAX_JUMPS = 16, 200
+SWEEPS_TO_JUMP, MAX_JUMPS = 16, 25
 """Sweeps of coordinate descent before all nonzero coefficients jump, and how often they may."""
 
 JITTER = 1e-9
