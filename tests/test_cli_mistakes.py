@@ -135,6 +135,20 @@ def ruleglm_process(*words, **more):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_interrupt_in_generated_code_gives_our_exit_code(tmp_path):
+    script = (
+        "from ruleglm.cli.shell import command\n"
+        "import typer\n"
+        "typer.run(command(lambda: exec('raise KeyboardInterrupt')))\n"
+    )
+    (tmp_path / "interrupted.py").write_text(script)
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert "nothing was written" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_interrupted_fit_keeps_the_best_model(folder, tmp_path):
     out = tmp_path / "model.json"
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from ruleglm.cli.guess import Guess
 from ruleglm.cli.models import SavedModel, open_model
 from ruleglm.cli.reporting import report_fit
 from ruleglm.cli.roles import Roles, Rows
-from ruleglm.cli.shell import INTERRUPTED, Screen, command
+from ruleglm.cli.shell import Screen, command, interrupted
 from ruleglm.cli.training import (
     FitOptions,
     Fitted,
@@ -114,7 +114,7 @@ def fit(
     screen.show(f"Wrote {', '.join(written)}." if written else NOT_KEPT)
     screen.finish(model.document())
     if fitted.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise interrupted()
 
 
 @command

@@ -92,7 +92,7 @@ def command(function: Command) -> Command:
                 function(*args, **kwargs)
         except KeyboardInterrupt:
             remark("interrupted; nothing was written", "error")
-            raise typer.Exit(INTERRUPTED) from None
+            raise interrupted() from None
         except BrokenPipeError:  # whoever read our output has enough
             sys.stderr.close()
             raise typer.Exit(0) from None
@@ -103,6 +103,17 @@ def command(function: Command) -> Command:
             raise typer.Exit(BAD_DATA) from None
 
     return run  # type: ignore[return-value]
+
+
+def interrupted() -> typer.Exit:
+    """Return the exit after an interrupt that was dealt with.
+
+    CPython remembers an interrupt that left code made from text, as ``dataclass`` and compilers
+    make it, even when it is caught later, and then ends by the signal instead of with our exit
+    code. Running any text makes it forget.
+    """
+    exec("")
+    return typer.Exit(INTERRUPTED)
 
 
 @contextmanager
