@@ -8,7 +8,7 @@ its last model stand for the rest.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,12 +45,12 @@ def largest_complexity(rows: Rows) -> float:
     return SMALL if len(rows.y_train) + len(rows.y_test) < FEW_ROWS else LARGE
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fitted:
     """The models of a path and their predictions for the test rows, a list for each model."""
 
-    models: list[Any] = field(default_factory=list)
-    predictions: list[list[np.ndarray]] = field(default_factory=list)
+    models: list[Any]
+    predictions: list[list[np.ndarray]]
 
 
 def fit_path(rows: Rows, recipe: Recipe) -> Fitted:

@@ -285,7 +285,7 @@ def test_a_lost_scheduler_leaves_the_last_model(client, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"label": "abc"}, NotImplementedError, "3 classes"),
+        ({"label": "abc"}, ValueError, "3 classes"),
         ({"label": "a"}, ValueError, "only one class"),
         ({"weight": -1.0}, ValueError, "Partition [01]: `sample_weight` is -1.0"),
         ({"offset": np.nan}, ValueError, "Partition [01]: `offset` is nan in row 0"),

@@ -162,3 +162,8 @@ def test_ill_conditioned_systems_are_solved_without_a_warning():
     matrix = np.diag([1e-300, 1.0])
     solution = solve_positive(matrix, np.array([1e-300, 2.0]))
     np.testing.assert_allclose(solution, [1.0, 2.0])
+
+
+def test_systems_without_an_inverse_have_the_shortest_solution():
+    solution = solve_positive(np.ones((2, 2)), np.array([2.0, 2.0]))
+    np.testing.assert_allclose(solution, [1.0, 1.0])

@@ -47,6 +47,7 @@ from ruleglm.solvers.classes import (
     run_class_generation,
 )
 from ruleglm.solvers.columns import KEEP_ABOVE
+from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import PursuitModel, follow
 from ruleglm.training import FitRows, FitSettings
 
@@ -299,7 +300,7 @@ class ClassRefitter:
             members = penalised != 0.0
             members[0] = True
             self._classes.set_coefficients(shrunk)
-            free = refit_classes(self._classes, penalised, members)
+            free = refit_classes(self._classes, penalised, members, debias_ridge(penalty))
         coefs = [(1.0 - blend) * free + blend * penalised for blend in blends]
         return self._make(
             penalty.lambda_0, penalty.lambda_1, linear, coefs, found.solution, certificate

@@ -165,7 +165,7 @@ class _DaskModel(RuleModel):
         weights = np.array(list(masses.values()))
         check_classes(labels, self.classes_, weights if weighted else None)
         if len(self.classes_) > 2:
-            raise NotImplementedError(
+            raise ValueError(
                 f"y holds {len(self.classes_)} classes, and more than two are fitted on one "
                 "machine only: use RuleClassifier, or a DaskRuleClassifier for each class"
             )

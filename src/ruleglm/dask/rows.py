@@ -266,9 +266,9 @@ class DaskRows(FitRows):
         """The last engine with all linear terms, as long as it is in use."""
         return None if self._first_engine is None else self._first_engine()
 
-    def build_class_engines(self, n_threads: int) -> ClassEngines:
+    def build_class_engines(self, n_threads: int) -> ClassEngines:  # noqa: ARG002 - of the interface
         """Refuse more than two classes."""
-        raise NotImplementedError(
+        raise ValueError(
             "More than two classes are fitted on one machine only: use RuleClassifier, with files "
             "if the rows do not fit into memory, or one DaskRuleClassifier for each class"
         )

@@ -167,13 +167,12 @@ def solve_classes(
     def objective() -> float:
         return classes.loss() + class_prices(classes, penalty, coefs)
 
-    before = objective()
+    before, share = objective(), tol / len(classes)
     for sweep in range(MAX_SWEEPS):
         start = list(coefs)
         for k in range(len(classes)):
             engine = classes.turn_to(k)
             prices = column_penalties(engine, penalty)
-            share = tol / len(classes)
             coefs[k] = solve_master(engine, prices, coefs[k], share, limits, balance=False).coef
             classes.store(k)
         after = objective()

@@ -24,7 +24,6 @@ SWEEPS_TO_JUMP, MAX_JUMPS = 16, 25
 JITTER = 1e-9
 """Relative addition to the diagonal of a Gram matrix, whose columns may be collinear."""
 
-MAX_SWEEPS = 2000
 ARMIJO = 1e-4
 SLOW = 0.2
 HALVINGS = tuple(0.5**k for k in range(1, 25))
@@ -117,7 +116,7 @@ def refit(
         if signs.any():
             target[inside] = solve_signed(matrix, slope, coef[inside], signs)
         else:
-            target[inside] -= solve_positive(matrix, slope)
+            target[inside] -= solve_positive(matrix, slope, strict=ridge == 0.0)
         return target
 
     def price(coef: FloatArray) -> float:
@@ -222,40 +221,41 @@ def minimise_reduced(
     """
     for _ in range(MAX_JUMPS):
         done = kernels.descend(gram, gradient, penalties, signs, tol, SWEEPS_TO_JUMP, coef)
-        if done < SWEEPS_TO_JUMP or not jump(gram, gradient, penalties, coef):
-            break
-    else:
-        return
-    if done == SWEEPS_TO_JUMP:
-        kernels.descend(gram, gradient, penalties, signs, tol, MAX_SWEEPS, coef)
+        if done < SWEEPS_TO_JUMP:
+            return
+        jump(gram, gradient, penalties, coef)
 
 
-def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: FloatArray) -> bool:
-    """Move the nonzero coefficients to their minimum, or until the first of them is 0.
+def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: FloatArray) -> None:
+    """Move the nonzero coefficients to their minimum, or until the first of them is 0, in place.
 
-    ``coef`` and ``gradient`` are overwritten. False if the system cannot be solved.
+    ``gradient`` is overwritten too.
     """
     members = np.flatnonzero(coef)
     start = coef[members]
     matrix = gram[np.ix_(members, members)]
     matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
-    try:
-        slope = gradient[members] + penalties[members] * np.sign(start)
-        direction = -solve_positive(matrix, slope)
-    except linalg.LinAlgError:
-        return False
+    slope = gradient[members] + penalties[members] * np.sign(start)
+    direction = -solve_positive(matrix, slope)
     crossing = start * direction < 0.0
     steps = np.where(crossing, -start / np.where(crossing, direction, 1.0), np.inf)
     step = min(1.0, float(steps.min(initial=1.0)))
     target = np.where(steps <= step, 0.0, start + step * direction)
     gradient += gram[:, members] @ (target - start)
     coef[members] = target
-    return True
 
 
-def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve a system with a positive definite matrix, however small its least eigenvalue is."""
-    solution: FloatArray = linalg.cho_solve(linalg.cho_factor(matrix), right)
+def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) -> FloatArray:
+    """Solve a system with a positive matrix; without an inverse, take the shortest solution.
+
+    ``strict`` raises LinAlgError instead.
+    """
+    try:
+        solution: FloatArray = linalg.cho_solve(linalg.cho_factor(matrix), right)
+    except linalg.LinAlgError:
+        if strict:
+            raise
+        solution = linalg.pinvh(matrix) @ right
     return solution
 
 
