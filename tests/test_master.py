@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.solvers import refit, solve_master
-from ruleglm.solvers.master import REFIT_RIDGE, solve_positive
+from ruleglm.solvers.master import REFIT_RIDGE, minimise_model, solve_positive
 from tests.reference.binarise import rule_column
 from tests.reference.glm import solve_l1_glm
 
@@ -167,3 +167,27 @@ def test_ill_conditioned_systems_are_solved_without_a_warning():
 def test_systems_without_an_inverse_have_the_shortest_solution():
     solution = solve_positive(np.ones((2, 2)), np.array([2.0, 2.0]))
     np.testing.assert_allclose(solution, [1.0, 1.0])
+
+
+@given(st.integers(0, 10_000), st.floats(-9.0, 0.0))
+@settings(max_examples=200, deadline=None)
+def test_columns_that_are_sums_of_free_columns_gain_nothing(seed, exponent):
+    """What the free columns leave of their curvature is a rounding error of any size and sign."""
+    rng = np.random.default_rng(seed)
+    free = np.column_stack([np.ones(12), rng.random((12, 2)) < 0.5])
+    sums = free @ rng.integers(-2, 3, (3, 4))
+    columns = np.column_stack([free, sums, rng.standard_normal((12, 20))])
+    weights = np.exp(rng.uniform(np.log(10.0) * exponent, 0.0, 12))
+    gram = columns.T @ (weights[:, None] * columns)
+    penalties = np.concatenate([[0.0, 0.0], np.full(24, 1e-3)])
+    coef = np.concatenate([np.zeros(3), np.full(4, 0.5), np.zeros(20)])
+    score = columns.T @ (np.sqrt(weights) * rng.standard_normal(12))
+
+    def rise(target):
+        change = target - coef
+        prices = penalties @ (np.abs(target[1:]) - np.abs(coef[1:]))
+        return score @ change + 0.5 * change @ gram @ change + prices
+
+    target = minimise_model(gram, score, penalties, np.zeros(26, np.int64), coef, 1e-12)
+    assert rise(target) <= 1e-9
+    assert (np.abs(target[3:7]) <= 0.5).all()

@@ -92,7 +92,9 @@ def draw_wishes(rng, given, flaws, frame, target):
         return
     names = list(kinds)
     numbers = [name for name, kind in kinds.items() if kind == "number"]
-    ordered = [name for name, kind in kinds.items() if kind in ("number", "ordered")]
+    filled = [any(value is not None for value in column.values) for column in frame.columns]
+    kept = [name for name, some in zip(kinds, filled, strict=True) if some]  # polars: text if empty
+    ordered = [name for name in kept if kinds[name] in ("number", "ordered")]
     if numbers and rng.random() < 0.1:
         given["categorical"] = [pick(rng, numbers)]
         return  # what follows would have to know

@@ -21,6 +21,9 @@ MAX_NEWTON = 100
 SWEEPS_TO_JUMP, MAX_JUMPS = 16, 25
 """Sweeps of coordinate descent before all nonzero coefficients jump, and how often they may."""
 
+ROUNDING = 1e-12
+"""Share of a column's curvature that the free columns leave it if it is one of their sums."""
+
 JITTER = 1e-9
 """Relative addition to the diagonal of a Gram matrix, whose columns may be collinear."""
 
@@ -195,6 +198,8 @@ def minimise_model(
     cross = gram[np.ix_(free, ~free)]
     explained = inverse @ cross
     reduced = gram[np.ix_(~free, ~free)] - cross.T @ explained
+    settled = np.diag(reduced) <= ROUNDING * np.diag(gram)[~free]
+    reduced[settled] = reduced[:, settled] = 0.0
     gradient = score[~free] - explained.T @ score[free]
     target = coef.copy()
     inner = coef[~free]
@@ -229,7 +234,7 @@ def minimise_reduced(
 def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: FloatArray) -> None:
     """Move the nonzero coefficients to their minimum, or until the first of them is 0, in place.
 
-    ``gradient`` is overwritten too.
+    ``gradient`` is overwritten too. Nothing moves where rounding errors have the objective rise.
     """
     members = np.flatnonzero(coef)
     start = coef[members]
@@ -237,12 +242,14 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
     matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
     slope = gradient[members] + penalties[members] * np.sign(start)
     direction = -solve_positive(matrix, slope)
-    crossing = start * direction < 0.0
+    crossing = np.sign(start) * direction < 0.0
     steps = np.where(crossing, -start / np.where(crossing, direction, 1.0), np.inf)
     step = min(1.0, float(steps.min(initial=1.0)))
-    target = np.where(steps <= step, 0.0, start + step * direction)
-    gradient += gram[:, members] @ (target - start)
-    coef[members] = target
+    change = gram[:, members] @ (step * direction)
+    if not step * direction @ (slope + 0.5 * change[members]) < 0.0:
+        return
+    gradient += change
+    coef[members] = np.where(steps <= step, 0.0, start + step * direction)
 
 
 def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) -> FloatArray:
