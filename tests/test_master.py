@@ -191,3 +191,22 @@ def test_columns_that_are_sums_of_free_columns_gain_nothing(seed, exponent):
     target = minimise_model(gram, score, penalties, np.zeros(26, np.int64), coef, 1e-12)
     assert rise(target) <= 1e-9
     assert (np.abs(target[3:7]) <= 0.5).all()
+
+
+def test_an_intercept_comes_back_from_where_the_loss_has_no_curvature():
+    _, codes, y, rules = random_problem(0, "binomial")
+    engine = build_engine(codes, y, get_family("binomial"), rules[:1])
+    far = np.array([800.0, 0.0])
+    engine.set_coefficients(far)
+    state = refit(engine, far)
+    null = np.array([engine.null_intercept(), 0.0])
+    engine.set_coefficients(null)
+    np.testing.assert_allclose(state.coef, refit(engine, null).coef, atol=1e-4)
+
+
+def test_nothing_to_gain_ends_at_once_whatever_the_tolerance():
+    _, codes, y, rules = random_problem(0, "gaussian")
+    engine = build_engine(codes, np.zeros(len(y)), get_family("gaussian"), rules)
+    null = np.zeros(1 + len(engine.rules))
+    engine.set_coefficients(null)
+    assert solve_master(engine, np.full(len(engine.rules), 0.1), null, 0.0).n_iter == 1

@@ -21,6 +21,9 @@ MAX_NEWTON = 100
 SWEEPS_TO_JUMP, MAX_JUMPS = 16, 25
 """Sweeps of coordinate descent before all nonzero coefficients jump, and how often they may."""
 
+LONGEST_STEP = 1e6
+"""Of an intercept, where the loss has no curvature left."""
+
 ROUNDING = 1e-12
 """Share of a column's curvature that the free columns leave it if it is one of their sums."""
 
@@ -113,9 +116,9 @@ def refit(
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
         matrix = gram[np.ix_(inside, inside)]
         matrix[np.diag_indices(len(inside))] += ridges[inside]
-        matrix[0, 0] = max(matrix[0, 0], 1e-300)
         target = coef.copy()
         slope = (score + ridges * coef)[inside]
+        matrix[0, 0] = max(matrix[0, 0], abs(slope[0]) / LONGEST_STEP, 1e-300)
         if signs.any():
             target[inside] = solve_signed(matrix, slope, coef[inside], signs)
         else:
@@ -161,7 +164,7 @@ def minimise(
         score = engine.score()
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
-        if promise > -tol:
+        if promise >= -tol:
             engine.propose(target - coef)
             reached = float(engine.losses((1.0,))[0])
             if reached + price(target) <= loss + price(coef) + tol:
