@@ -243,7 +243,10 @@ class Frame:
             pool = [*column.values, None, *column.unseen]
             values = [pool[k] for k in rng.integers(0, len(pool), n)]
             columns.append(column.dress(values))
-        return convert(self.pandas(columns), self.library)
+        rows = convert(self.pandas(columns), self.library)
+        if self.library == "polars":
+            rows.columns = list(self.names)
+        return rows
 
 
 def draw_frame(rng):

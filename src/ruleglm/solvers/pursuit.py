@@ -155,7 +155,7 @@ def follow(
         else:
             walk.restore(seen[0])
     try:
-        while reached <= LOOKAHEAD * max_complexity and not limits.over():
+        while reached < LOOKAHEAD * max_complexity and not limits.over():
             gain = walk.grow(limits)
             if gain is None or 0.5 * gain < max(price, LEAST_GAIN * seen[0].loss):
                 break
