@@ -66,7 +66,7 @@ def read_set(folder, name):
         X, y = getattr(datasets, BUNDLED[name])(return_X_y=True, as_frame=True)
         return X, y.to_numpy()
     X, y = read_frame(folder, name)
-    return X, np.asarray(y)
+    return X, np.asarray(y, dtype=int)  # EBM would make strings of classes that are floats
 
 
 def read_folds(folder, name, n_folds):
@@ -181,7 +181,8 @@ def run(options):
         print(f"\n{name}: {len(first.X_train)} rows x {first.X_train.shape[1]} to train on")
         second = "accuracy" if first.task == CLASSES else "R2"
         print(f"{'':>20} {'loss':>8} {second:>9} {'complexity':>11} {'seconds':>8}  folds")
-        for method, fit in METHODS.items():
+        for method in options.methods:
+            fit = METHODS[method]
             if first.task == COUNTS and fit is fit_one_a_class:
                 continue
             call = partial(fit, n_threads=options.threads)
@@ -213,6 +214,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", nargs="+", choices=SETS, metavar="NAME")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--run-folds", type=int, help="how many of the folds to run (all)")
     parser.add_argument("--patience", type=float, default=600, help="seconds a fit may take (600)")
