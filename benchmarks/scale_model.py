@@ -4,7 +4,7 @@
 
 reads ``benchmarks/scale_measured.jsonl``, lines that ``python -m benchmarks.scale --json FILE``
 writes, fits the cost model of ``docs/scale.md`` and prints its errors and its predictions. Seconds
-are those of processors, because the machine of the measurements had other work.
+are those of processors, as if one worker of one thread did all.
 """
 
 import argparse
