@@ -198,10 +198,11 @@ def minimise_model(
     """Return the coefficients that minimise the quadratic model plus the weighted l1 norm."""
     free = np.concatenate([[True], (penalties == 0.0) & (signs == 0)])
     inverse = invert(gram[np.ix_(free, free)])
-    cross = gram[np.ix_(free, ~free)]
+    cross = gram[free][:, ~free]
     explained = inverse @ cross
-    reduced = gram[np.ix_(~free, ~free)] - cross.T @ explained
-    settled = np.diag(reduced) <= ROUNDING * np.diag(gram)[~free]
+    inside = gram[1:, 1:] if len(inverse) == 1 else gram[~free][:, ~free]
+    reduced = inside - cross.T @ explained
+    settled = np.diag(reduced) <= ROUNDING * np.diag(inside)
     reduced[settled] = reduced[:, settled] = 0.0
     gradient = score[~free] - explained.T @ score[free]
     target = coef.copy()
@@ -241,14 +242,16 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
     """
     members = np.flatnonzero(coef)
     start = coef[members]
-    matrix = gram[np.ix_(members, members)]
+    matrix = gram[members][:, members]
     matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
     slope = gradient[members] + penalties[members] * np.sign(start)
     direction = -solve_positive(matrix, slope)
     crossing = np.sign(start) * direction < 0.0
     steps = np.where(crossing, -start / np.where(crossing, direction, 1.0), np.inf)
     step = min(1.0, float(steps.min(initial=1.0)))
-    change = gram[:, members] @ (step * direction)
+    move = np.zeros(len(coef))
+    move[members] = step * direction
+    change = gram @ move
     if not step * direction @ (slope + 0.5 * change[members]) < 0.0:
         return
     gradient += change
