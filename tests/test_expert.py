@@ -89,6 +89,21 @@ def test_an_included_rule_has_no_price_and_the_certificate_holds(family):
     assert support == pytest.approx(np.average(given_rule, weights=weights))
 
 
+@pytest.mark.parametrize("penalty", ["l0", "l1"])
+def test_two_values_are_a_rule_unless_a_line_is_asked_for(penalty):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": rng.integers(0, 2, 200), "rare": rng.random(200) < 0.02})
+    frame["rare"] = frame["rare"].astype(float) + 5.0
+    frame["dose"] = rng.standard_normal(200)
+    y = 2.0 * frame["sex"] + frame["dose"] + 0.1 * rng.standard_normal(200)
+    given = {"penalty": penalty, "linear_terms": True}
+    model = RuleRegressor(**given).fit(frame, y)
+    assert [line.feature for line in model.ensemble_.linear_terms] == ["dose"]
+    assert any(rule.text() in ("sex > 0.5", "sex <= 0.5") for rule in model.ensemble_.rules)
+    asked = RuleRegressor(**given, include=["sex"]).fit(frame, y)
+    assert {line.feature for line in asked.ensemble_.linear_terms} == {"sex", "dose"}
+
+
 def test_an_included_line_has_no_price():
     frame, eta = continuous_frame()
     line = RuleRegressor(include=["a"], lambda_0=10.0, debias=False).fit(frame, eta)

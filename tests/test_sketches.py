@@ -91,8 +91,8 @@ def test_merged_parts_give_the_linear_terms_of_all_rows(case):
     ):
         if not isinstance(column, NumberColumn):
             continue
-        whole, merged = build_term(sketch_column(column, weights[kept])), merge_sketches(one)
-        term = build_term(merged)
+        whole = build_term(sketch_column(column, weights[kept]), through_two=True)
+        term = build_term(merge_sketches(one), through_two=True)
         assert (term is None) == (whole is None)
         if term is not None:
             assert (term.term.low, term.term.high) == (whole.term.low, whole.term.high)
@@ -104,7 +104,7 @@ def test_a_linear_term_is_winsorised_and_scaled_as_rows_say():
     rng = np.random.default_rng(0)
     values, weights = rng.normal(size=400), rng.integers(1, 4, 400).astype(float)
     values[::7] = np.nan
-    term = build_term(sketch_column(NumberColumn("x", values), weights))
+    term = build_term(sketch_column(NumberColumn("x", values), weights), through_two=True)
     rows = np.repeat(values, weights.astype(int))
     known = np.sort(rows[~np.isnan(rows)])
     low, high = (known[int(np.ceil(share * len(known))) - 1] for share in (0.025, 0.975))

@@ -53,6 +53,7 @@ class LinearColumns:
     n_rows : int
         Number of rows.
     names : collection of str, the columns that may be terms
+    asked : collection of str, those of them that have to be
     workdir : str or None, folder for a temporary file of their values; None for memory
 
     Attributes
@@ -60,16 +61,22 @@ class LinearColumns:
     terms : list of ScaledTerm
     """
 
-    def __init__(self, n_rows: int, names: Container[str], workdir: str | None = None) -> None:
+    def __init__(
+        self,
+        n_rows: int,
+        names: Container[str],
+        asked: Container[str] = (),
+        workdir: str | None = None,
+    ) -> None:
         self.terms: list[ScaledTerm] = []
         self._values = GrowingRows(n_rows, SUM_DTYPE, workdir)
-        self._names = names
+        self._names, self._asked = names, asked
 
     def add(self, column: Column, sketch: Sketch) -> None:
         """Make a term of a number column that varies; leave out any other column."""
         if not isinstance(sketch, NumberSketch) or sketch.name not in self._names:
             return
-        term = build_term(sketch)
+        term = build_term(sketch, through_two=sketch.name in self._asked)
         if term is None:
             return
         self.terms.append(term)
@@ -80,8 +87,11 @@ class LinearColumns:
         return self._values.array()
 
 
-def build_term(sketch: NumberSketch) -> ScaledTerm | None:
-    """Make the term of a column by its summary; None if it does not vary."""
+def build_term(sketch: NumberSketch, *, through_two: bool) -> ScaledTerm | None:
+    """Make the term of a column by its summary; None if it does not vary.
+
+    A line through two values says what a rule says. It is made only if ``through_two``.
+    """
     every, reached = sketch.distinct.values, sketch.distinct.cumulative
     start, stop = np.searchsorted(every, (-np.inf, np.inf), side="right").tolist()
     stop -= int(len(every) > 0 and every[-1] == np.inf)
@@ -92,7 +102,8 @@ def build_term(sketch: NumberSketch) -> ScaledTerm | None:
     shares = np.array([WINSOR_SHARE, 1 - WINSOR_SHARE]) * (1.0 - TIE)
     limits = before + shares * (reached[stop - 1] - before)
     low, high = values[np.searchsorted(reached[start:stop], limits)].tolist()
-    if not low < high:
+    n_between = np.searchsorted(values, high) - np.searchsorted(values, low, side="right")
+    if not low < high or (n_between == 0 and not through_two):
         return None
     center, sd = moments(np.clip(values, low, high), weights[start:stop])
     if not sd:

@@ -63,8 +63,8 @@ SHARED_PARAMETERS = """
         For "beam": ``n_best``, ``beam_width``, ``early_stop``, ``value_weight``, ``max_depth``; for
         "mip": ``seconds``, ``max_entries``.
     linear_terms : bool, default=<linear>
-        Whether number columns may also enter as straight lines, winsorised at their 2.5 % and
-        97.5 % quantiles (the paper's "N" variants).
+        Whether number columns of more than two values may also enter as straight lines, winsorised
+        at their 2.5 % and 97.5 % quantiles (the paper's "N" variants).
     bins : int or "auto", default=<bins>
         The most bins of a number column; 10 gives the paper's deciles. "auto" means 64 for "l0",
         searched coarse first; for "l1" 16, and finer ones where a first fit put thresholds.

@@ -378,7 +378,9 @@ def prepare_rows(raw: RawRows, family: Family, settings: FitSettings) -> Trainin
     weights, y, offset = raw.weights, raw.y, raw.offset
     shares = None if weights is None else weights / weights.sum()
     names = raw.expert.line_names(raw.scan.names, settings.linear_terms)
-    lines = LinearColumns(raw.scan.n_rows, names, raw.scan.workdir) if names else None
+    lines = None
+    if names:
+        lines = LinearColumns(raw.scan.n_rows, names, raw.expert.lines, raw.scan.workdir)
     binning, codes = bin_rows(
         raw.scan,
         bins=FINE_BINS if settings.bins is None else settings.bins,

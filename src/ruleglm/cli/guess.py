@@ -61,7 +61,7 @@ def guess_family(y: "pd.Series[Any]", exposure: FloatArray | None) -> Guess:
     if n_values == 2:
         return Guess("binomial", "2 values", classifier=True)
     whole = bool((values == np.round(values)).all())
-    if whole and values.min() >= 0 and n_values <= MOST_CLASSES:
+    if whole and (values.min() == 0 or (values.min() > 0 and n_values <= MOST_CLASSES)):
         other = " (if they count something: --family poisson"
         other += ", if they are classes: --family multinomial)" if n_values <= 10 else ")"
         return Guess("gaussian", f"{n_values} whole numbers", other)

@@ -128,7 +128,9 @@ class DaskRaw:
         constraints.check_rules(self.expert.include, names)
         lines = self.expert.line_names(names, settings.linear_terms)
         numbers = [s for s in summary.sketches if isinstance(s, NumberSketch) and s.name in lines]
-        terms = tuple(term for term in map(build_term, numbers) if term is not None)
+        asked = self.expert.lines
+        built = [build_term(sketch, through_two=sketch.name in asked) for sketch in numbers]
+        terms = tuple(term for term in built if term is not None)
         shift, unit = _target_scale(summary) if family.constant_hessian else (0.0, 1.0)
         labels = () if self.view.classes is None else tuple(self.view.classes.tolist())
         units = Units(binning, terms, family, shift, unit, labels)
