@@ -17,6 +17,7 @@ def describe(study: Study) -> Iterator[str]:
     yield from coverage_parts(study)
     yield from match_parts(study)
     yield from rank_parts(study)
+    yield from size_parts(study)
     yield from simplicity_parts(study)
 
 
@@ -98,6 +99,23 @@ def show_rank(ranks: dict[str, float], method: str) -> str:
         return BLANK
     text = f"{ranks[method]:.2f}"
     return f"**{text}**" if ranks[method] == min(ranks.values()) else text
+
+
+def size_parts(study: Study) -> Iterator[str]:
+    """Yield the median complexity of the models chosen by each method."""
+    lines = study.finished.dropna(subset="complexity")
+    if lines.empty:
+        return
+    means = lines.groupby(["metric", "method", "dataset"]).complexity.mean()
+    sizes = means.groupby(["metric", "method"]).median()
+    methods = dict.fromkeys(m for metric in METRICS for m in study.methods(metric.name))
+    rows = []
+    for method in methods:
+        found = [sizes.get((metric.name, method)) for metric in METRICS]
+        rows.append([method, *(BLANK if size is None else f"{size:,.0f}" for size in found)])
+    yield "### Size of the models chosen\n"
+    yield "The median over the data sets that a method has of its mean weighted number of rules.\n"
+    yield make_table(["method", *(f"for {metric.words}" for metric in METRICS)], rows)
 
 
 def simplicity_parts(study: Study) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from experiments.comparisons import rank, reproduce
 from experiments.curves import front, is_efficient, simplest_reaching
 from experiments.figures import compact, write_figures
-from experiments.markdown import join_figures
+from experiments.markdown import BLANK, join_figures
 from experiments.records import METRICS, Study, show_percent, show_plain, show_scientific
 from experiments.tables import write_tables
 
@@ -126,6 +126,15 @@ def test_ranks_of_complexity_prefer_small(results):
     study = Study.read(results)
     ranks = rank(study, R2, ["LR1N", "RuleFitN", "SVM"], value="complexity").ranks
     assert ranks == {"LR1N": 1.0, "RuleFitN": 2.0}
+
+
+def test_sizes_are_medians_over_data_sets(results):
+    text = (results / "summary.md").read_text(encoding="utf-8")
+    scores = pd.read_csv(results / "scores.csv").query("metric == 'brier' and method == 'LRRN'")
+    size = scores.groupby("dataset").complexity.mean().median()
+    row = read_row(text, "### Size", "LRRN")
+    assert row["for Brier score"] == f"{size:,.0f}"
+    assert read_row(text, "### Size", "SVM")["for Brier score"] == BLANK
 
 
 def make_one(folder, score, dataset="bank-mkt", metric="brier"):
