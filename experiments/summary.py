@@ -81,16 +81,21 @@ def rank_parts(study: Study) -> Iterator[str]:
                 columns[f"{words} ({count(found.n_sets, 'set')})"] = found.ranks
     if not columns:
         return
-    methods = dict.fromkeys(m for metric in METRICS for m in study.methods(metric.name))
     yield "### Mean ranks of all methods\n"
     yield (
         "Rank 1 is the best of a data set, or the simplest. Ranks are over the data sets and folds "
         "that all of the methods ranked have.\n"
     )
     rows = [
-        [method, *(show_rank(ranks, method) for ranks in columns.values())] for method in methods
+        [method, *(show_rank(ranks, method) for ranks in columns.values())]
+        for method in all_methods(study)
     ]
     yield make_table(["method", *columns], rows)
+
+
+def all_methods(study: Study) -> list[str]:
+    """Return the methods that have a result of any measure, in their order."""
+    return list(dict.fromkeys(m for metric in METRICS for m in study.methods(metric.name)))
 
 
 def show_rank(ranks: dict[str, float], method: str) -> str:
@@ -108,9 +113,8 @@ def size_parts(study: Study) -> Iterator[str]:
         return
     means = lines.groupby(["metric", "method", "dataset"]).complexity.mean()
     sizes = means.groupby(["metric", "method"]).median()
-    methods = dict.fromkeys(m for metric in METRICS for m in study.methods(metric.name))
     rows = []
-    for method in methods:
+    for method in all_methods(study):
         found = [sizes.get((metric.name, method)) for metric in METRICS]
         rows.append([method, *(BLANK if size is None else f"{size:,.0f}" for size in found)])
     yield "### Size of the models chosen\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from ruleglm import kernels, parallel
+from ruleglm import RuleRegressor, kernels, parallel
 from ruleglm.binning import Binning, build_binning
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
@@ -514,3 +514,17 @@ def test_planted_rules_are_found_in_other_families(name):
 @pytest.mark.parametrize("kernel", kernels.KERNELS, ids=lambda kernel: kernel.__name__)
 def test_pursuit_adds_no_specialisation(kernel):
     assert len(getattr(kernel, "signatures", ())) <= 1, kernel.signatures
+
+
+def test_a_pursuit_without_room_for_a_term_does_not_search(monkeypatch):
+    def search(*args, **more):
+        raise AssertionError("searched")
+
+    monkeypatch.setattr(GainPricer, "price", search)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 2)), rng.standard_normal(50)
+    for room in ({"max_rules": 0}, {"max_complexity": 0}):
+        model = RuleRegressor(penalty="l0", **room).fit(X, y)
+        assert model.complexity_ == 0.0
+    with pytest.raises(AssertionError, match="searched"):
+        RuleRegressor(penalty="l0", max_rules=1).fit(X, y)

@@ -65,7 +65,7 @@ class LinearColumns:
         self,
         n_rows: int,
         names: Container[str],
-        asked: Container[str] = (),
+        asked: Container[str],
         workdir: str | None = None,
     ) -> None:
         self.terms: list[ScaledTerm] = []
