@@ -37,7 +37,7 @@ def small_grids(monkeypatch):
     monkeypatch.setattr(peers, "GBT_DEPTHS", (2, 3))
     monkeypatch.setattr(peers, "SVM_COSTS", (1.0,))
     monkeypatch.setattr(peers, "BOOSTING_TREES", (10, 40))
-    monkeypatch.setattr(peers, "EBM_MANY_ROWS", 0)
+    monkeypatch.setattr(peers, "EBM_MANY_CELLS", 0)
     monkeypatch.setattr(peers, "EBM_FEW_BAGS", 1)
 
 
