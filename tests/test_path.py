@@ -8,7 +8,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -263,6 +263,18 @@ def test_budgets_are_never_exceeded_and_nothing_better_is_left(path, complexity,
     equals = inside & (costs == costs[chosen])
     assert table["complexity"][chosen] == table["complexity"][equals].min()
     assert path.within() == path.best()
+
+
+@given(
+    losses=st.lists(st.integers(0, 10_000), min_size=2, max_size=8),
+    unit=st.sampled_from([1e-3, 1.0, 1e3]),
+)
+def test_the_best_model_is_the_simplest_that_explains_all_but_a_thousandth(losses, unit):
+    scores = unit * np.array(losses)[None, :, None].repeat(len(BLENDS), axis=2)
+    path = make_path([[1] * k for k in range(len(losses))], losses, scores)
+    explained = losses[0] - np.array(losses)
+    assume((1000 * explained != 999 * explained.max()).all())  # nothing for rounding to decide
+    assert path.best() == int(np.argmax(1000 * explained >= 999 * explained.max()))
 
 
 @given(path=paths())

@@ -162,6 +162,19 @@ def test_one_standard_error_gives_a_simpler_model():
     assert simple.complexity_ < base.complexity_
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_rule_a_class_is_enough_where_it_tells_the_class(n_classes):
+    rng = np.random.default_rng(0)
+    frame = mixed_frame(300)
+    frame["code"] = rng.choice(list("abc")[:n_classes], 300)
+    y = frame["code"].map({"a": "first", "b": "second", "c": "third"})
+    model = RuleClassifierCV(random_state=0).fit(frame, y)
+    assert len(model.rules_) == n_classes - 1
+    assert all("code" in rule for rule in model.rules_["rule"])
+    assert model.score(frame, y) == 1.0
+    assert model.predict_proba(frame).max(axis=1).min() > 0.999
+
+
 def test_groups_stay_together():
     groups = np.repeat(np.arange(N // 8), 8)
     for model, y in ((RuleClassifierCV(**SMALL), LABELS), (RuleRegressorCV(**SMALL), NUMBERS)):

@@ -78,9 +78,9 @@ PARAMETERS = f"""
         A scikit-learn scorer; None means the mean loss, half the deviance a row (for the gaussian
         family in units of the target's variance), of which less is better.
     select : {{"min", "1se"}} or dict, default="min"
-        The model to choose: the best; the simplest whose score is within one standard error of the
-        best; or the best inside budgets, for example ``{{"max_rules": 10}}`` (also
-        ``max_complexity``, ``max_conditions``).
+        The model to choose: the best, or a simpler one that explains all but a thousandth as much;
+        the simplest within one standard error of that; or the best inside budgets, for example
+        ``{{"max_rules": 10}}`` (also ``max_complexity``, ``max_conditions``).
     {SHARED.strip()}
     random_state : int, RandomState or None, default=0
         Shuffles the rows for the folds; None gives new folds at every fit.

@@ -27,8 +27,12 @@ from ruleglm.training import FitRows, FitSettings
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the penalised coefficients beside the refitted ones (the relaxed lasso)."""
 
-RIDGES = (0.3, 2.0, 10.0, 50.0, 250.0)
-"""Ridges of refits after a pursuit, in rows."""
+RIDGES = (0.001, 0.3, 2.0, 10.0, 50.0, 250.0)
+"""Ridges of refits after a pursuit, in rows.
+
+The smallest is for rules that separate the classes: with a larger one, more rules like them would
+seem to help, since each adds to what the coefficients may sum up to.
+"""
 
 SHRINK_TOL = 1e-7
 """Decrease of the mean loss that a step of a refit has to promise."""
@@ -415,13 +419,14 @@ def pursuit_limits(settings: FitSettings) -> tuple[int, float, float]:
 def shrink(
     rows: FitRows, refitter: Refitter, model: PursuitModel, ridges: Sequence[float]
 ) -> PathModel:
-    """Refit a model of a pursuit at several ridges (in rows), each from the one before."""
+    """Refit a model of a pursuit at several ridges (in rows), each from the next larger."""
     held, order = refitter.hold(model.rules, model.degrees, model.linear)
     first = 1 + len(model.linear)
     coef = np.concatenate([model.coef[:first], model.coef[first:][order]])
     held.set_coefficients(coef)
-    coefs, losses = [], []
-    for ridge in ridges:
+    coefs: list[FloatArray] = []
+    losses: list[float] = []
+    for ridge in sorted(ridges, reverse=True):
         coef = refit(held, coef, ridge / rows.size, SHRINK_TOL).coef
         coefs.append(coef)
         losses.append(float(held.losses((0.0,))[0]))
@@ -433,8 +438,8 @@ def shrink(
         tuple(held.degrees),
         model.linear,
         held.supports(),
-        np.array(coefs),
-        np.array(losses),
+        np.array(coefs[::-1]),
+        np.array(losses[::-1]),
         NO_SOLUTION,
         PURSUED,
     )

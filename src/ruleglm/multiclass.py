@@ -307,7 +307,7 @@ class ClassRefitter:
         )
 
     def shrink(self, model: PursuitModel, ridges: Sequence[float]) -> PathModel:
-        """Refit a model of a pursuit at several ridges (in rows), each from the one before."""
+        """Refit a model of a pursuit at several ridges (in rows), each from the next larger."""
         order = self.hold(dict(zip(model.rules, model.degrees, strict=True)))
         engine = self._classes.engines[0]
         columns = [0, *(1 + j for j in model.linear)]
@@ -318,11 +318,11 @@ class ClassRefitter:
         members[columns] = True
         self._classes.set_coefficients(list(np.ascontiguousarray(start.T)))
         refitted = []
-        for ridge in ridges:
+        for ridge in sorted(ridges, reverse=True):
             share = ridge / self._rows.size
             start = refit_classes(self._classes, start, members, share, SHRINK_TOL)
             refitted.append(start)
-        return self._make(model.price, np.nan, model.linear, refitted, NO_SOLUTION, PURSUED)
+        return self._make(model.price, np.nan, model.linear, refitted[::-1], NO_SOLUTION, PURSUED)
 
     def _make(
         self,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 DIGITS = 10
 """Digits of a score that count; models that differ in the rest tie, and the simpler one wins."""
 
+NEGLIGIBLE = 1e-3
+"""Share of what the best model explains that simpler ones may leave unexplained."""
+
 PLAIN = {"l1": 0.0, "l0": DEFAULT_RIDGE}
 """Variants of models that were not compared on held-out rows."""
 
@@ -133,16 +136,21 @@ class TradeoffPath:
         return np.array([model.complexity for model in self.models])
 
     def best(self, allowed: BoolArray | None = None) -> int:
-        """Return the position of the best model, the simplest of equally good ones.
+        """Return the position of the best model, the simplest of about equally good ones.
 
         Parameters
         ----------
         allowed : (n_models,) bool, by default all
         """
         costs = self.costs()
+        complexities = self.complexities()
+        simplest = costs[np.argmin(complexities)]
         if allowed is not None:
             costs = np.where(allowed, costs, np.inf)
-        return int(np.lexsort((self.complexities(), costs))[0])
+        lowest = costs.min()
+        room = NEGLIGIBLE * (simplest - lowest) if lowest < simplest < np.inf else 0.0
+        near = np.where(costs <= lowest + room, complexities, np.inf)
+        return int(np.lexsort((costs, near))[0])
 
     def simplest_near_best(self) -> int:
         """Return the position of the simplest model within one standard error of the best."""
