@@ -34,6 +34,16 @@ def give_stdin(monkeypatch, data):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
+def test_a_question_mark_is_a_missing_value(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("power, maker\n1.5, ?\n?, b c\n")
+    frame = read_source(str(path))
+    assert frame["power"].dtype == float
+    assert frame.columns.tolist() == ["power", "maker"]
+    assert frame["maker"].isna().tolist() == [True, False]
+    assert frame["maker"][1] == "b c"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_written_is_read_back(tmp_path, name):
     write_frame(people(), tmp_path / name)

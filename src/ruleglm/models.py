@@ -30,7 +30,8 @@ from ruleglm.export.methods import ExportMethods
 from ruleglm.families import FAMILIES, Family, get_family
 from ruleglm.files import RowFiles
 from ruleglm.fitting import PathModel
-from ruleglm.frames import open_files, read_table, scan_table
+from ruleglm.frames import open_files, read_table
+from ruleglm.lookalikes import scan_features
 from ruleglm.multinomial import Multinomial
 from ruleglm.pricing import PRICERS, Penalty
 from ruleglm.refitting import Rows, refit_terms
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AUTO_DEGREE = {"l1": 2, "l0": 6}
-
 REFINED = "bins refined around the thresholds of a first, coarse fit"
 
 SHARED_PARAMETERS = """
@@ -240,7 +240,7 @@ class RuleModel(
         self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any = None
     ) -> RawRows:
         """Check the data before anything long begins."""
-        scan = scan_table(X, categorical=() if self.categorical is None else self.categorical)
+        scan = scan_features(X, () if self.categorical is None else self.categorical)
         header = X.header() if isinstance(X, RowFiles) else X
         validate_data(self, header, reset=True, skip_check_array=True)
         target = self._check_target(y, scan.n_rows, sample_weight)

@@ -47,6 +47,9 @@ FORMATS = {
 DELIMITERS = ",;\t|"
 """Of a text file, tried in this order on its first line."""
 
+UNKNOWN = "?"
+"""In a text file missing too, like an empty field or NA: many published data sets have it."""
+
 QUERY = re.compile(r"\s*(select|with|from|pivot|summarize|values)\b.*\s", re.IGNORECASE | re.DOTALL)
 
 
@@ -181,6 +184,8 @@ def _read_text(
                 encoding="utf-8-sig",
                 index_col=False,
                 low_memory=False,
+                skipinitialspace=True,
+                na_values=[UNKNOWN],
                 dtype=dict.fromkeys(texts, str),
             )
     except UnicodeDecodeError as error:
