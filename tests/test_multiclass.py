@@ -21,7 +21,7 @@ from ruleglm.frames import scan_table
 from ruleglm.multinomial import Multinomial, log_rest
 from ruleglm.pricing import ConditionTable, Limits, Penalty, build_pricer
 from ruleglm.solvers import classes as class_solver
-from ruleglm.solvers.class_refit import refit_classes
+from ruleglm.solvers.class_refit import Columns, Curvature, refit_classes
 from ruleglm.solvers.classes import run_class_generation
 from tests.reference.binarise import all_rules
 
@@ -146,9 +146,9 @@ def test_objective_is_that_of_the_problem_with_all_rules(seed, weighted):
     assert found.objective == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("small", [True, False])
-def test_refit_is_the_ridge_optimum(small, monkeypatch):
-    if not small:
+@pytest.mark.parametrize("how", ["dense", "bits", "curvature"])
+def test_refit_is_the_ridge_optimum(how, monkeypatch):
+    if how == "bits":
         monkeypatch.setattr("ruleglm.solvers.class_refit.MAX_DENSE", 0)
     X, y = random_rows(5)
     binning, codes, classes = build_classes(X, y)
@@ -159,8 +159,9 @@ def test_refit_is_the_ridge_optimum(small, monkeypatch):
     coef = np.zeros((1 + len(held), 3))
     coef[0] = classes.null_intercepts()
     classes.set_coefficients(list(coef.T.copy()))
-    ridge = 0.02
-    coef = refit_classes(classes, coef, np.ones(coef.shape, bool), ridge, 1e-13)
+    ridge, every = 0.02, np.ones(coef.shape, bool)
+    curvature = Curvature(classes, every) if how == "curvature" else None
+    coef = refit_classes(classes, coef, every, ridge, 1e-13, curvature)
     columns = unpack_columns(evaluate(codes, held), len(y)).T.astype(float)
     reference = LogisticRegression(C=1 / (ridge * len(y)), tol=1e-10, max_iter=10_000)
     reference.fit(columns, y)
@@ -170,6 +171,28 @@ def test_refit_is_the_ridge_optimum(small, monkeypatch):
     )
     expected = log_loss(y, reference.predict_proba(columns))
     assert classes.loss() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_curvature_is_the_change_of_the_gradient(seed):
+    rng = np.random.default_rng(seed)
+    X, y = random_rows(seed)
+    binning, codes, classes = build_classes(X, y, weights=rng.uniform(1, 2, len(y)), n_classes=3)
+    for engine in classes.engines:
+        engine.add_rules(*(part[:6] for part in list_rules(binning, codes, 1)))
+    coef = rng.normal(size=(1 + len(classes.engines[0].rules), 3))
+    classes.set_coefficients(list(coef.T.copy()))
+    members = rng.random(coef.shape) < 0.6
+    members[0] = True
+    ridges = rng.uniform(0.1, 1.0, (len(coef), 1))
+    step = np.where(members, rng.normal(size=coef.shape), 0.0)
+    step[0] -= step[0].mean()
+    columns = Columns(classes)
+    share = classes.family.mean(classes.eta)
+    product = columns.project(classes.curve(columns.combine(step), share)) + ridges * step
+    product[~members] = 0.0
+    solved = Curvature(classes, members).factorize(ridges)(product)
+    np.testing.assert_allclose(solved, step, atol=1e-8)
 
 
 def test_a_loose_refit_does_not_rise_by_more_than_its_tolerance():

@@ -38,7 +38,7 @@ from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution
 from ruleglm.solvers.class_pursuit import ClassWalk
-from ruleglm.solvers.class_refit import refit_classes
+from ruleglm.solvers.class_refit import Curvature, refit_classes
 from ruleglm.solvers.classes import (
     ClassSolution,
     Coefs,
@@ -50,6 +50,9 @@ from ruleglm.solvers.columns import KEEP_ABOVE
 from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import PursuitModel, follow
 from ruleglm.training import FitRows, FitSettings
+
+FELL = 0.7
+"""Share of the loss below which second derivatives tell too little of those here."""
 
 
 def walk_penalties(
@@ -317,10 +320,13 @@ class ClassRefitter:
         members = np.zeros(start.shape, np.bool_)
         members[columns] = True
         self._classes.set_coefficients(list(np.ascontiguousarray(start.T)))
-        refitted = []
+        refitted, curvature = [], None
+        small = len(ridges) > 1 and Curvature.pays(self._classes, members)
         for ridge in sorted(ridges, reverse=True):
+            if small and (curvature is None or self._classes.loss() < FELL * curvature.loss):
+                curvature = Curvature(self._classes, members)
             share = ridge / self._rows.size
-            start = refit_classes(self._classes, start, members, share, SHRINK_TOL)
+            start = refit_classes(self._classes, start, members, share, SHRINK_TOL, curvature)
             refitted.append(start)
         return self._make(model.price, np.nan, model.linear, refitted[::-1], NO_SOLUTION, PURSUED)
 

@@ -1,10 +1,12 @@
 """Coefficients of several classes together, without an l1 penalty.
 
-Newton's method with conjugate gradients: the second derivatives between classes are never written
-down, only multiplied with; the Gram matrices of the classes, each by itself, precondition.
+Newton's method with conjugate gradients: the second derivatives between classes are multiplied
+with, row by row. What preconditions is the Gram matrices of the classes, each by itself, or for
+several refits of one small model all second derivatives at a point nearby (`Curvature`).
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg
@@ -28,6 +30,14 @@ MAX_DENSE = 1 << 22
 STALE = 0.95
 """Share of the mean loss below which the Gram matrices of the classes are computed anew."""
 
+MAX_UNKNOWN = 1000
+"""Coefficients of a model whose second derivatives may be written down."""
+
+MOST_PRODUCTS = 1e9
+"""Products up to which all second derivatives of a model are computed."""
+
+Linear: TypeAlias = Callable[[FloatArray], FloatArray]
+
 
 def refit_classes(
     classes: ClassEngines,
@@ -35,6 +45,7 @@ def refit_classes(
     members: BoolArray,
     ridge: float = REFIT_RIDGE,
     tol: float = 1e-10,
+    curvature: "Curvature | None" = None,
 ) -> FloatArray:
     """Minimise mean loss plus ``ridge / 2`` times the sum of squares; return the coefficients.
 
@@ -45,11 +56,15 @@ def refit_classes(
     members : (n_columns, n_classes) bool, the coefficients that may move
     ridge : float, on all coefficients but the intercepts, which have next to none
     tol : float, stop when a step promises less than this decrease of the objective
+    curvature : Curvature of these columns and members at a point nearby, or None
     """
     ridges = np.full((len(coef), 1), ridge)
     ridges[0] = INTERCEPT_RIDGE
-    classes.refresh(STALE)
-    precondition = build_preconditioner(classes, members, ridges)
+    if curvature is None:
+        classes.refresh(STALE)
+        precondition = build_preconditioner(classes, members, ridges)
+    else:
+        precondition = curvature.factorize(ridges)
     columns = Columns(classes)
     loss = classes.loss()
     for _ in range(MAX_NEWTON):
@@ -107,9 +122,50 @@ class Columns:
         return np.column_stack([self._engine.project(one) for one in rows])
 
 
-def build_preconditioner(
-    classes: ClassEngines, members: BoolArray, ridges: FloatArray
-) -> Callable[[FloatArray], FloatArray]:
+class Curvature:
+    """All second derivatives of the mean loss where the classes stand, and the loss there."""
+
+    def __init__(self, classes: ClassEngines, members: BoolArray) -> None:
+        self.loss = classes.loss()
+        self._used = np.flatnonzero(members.any(axis=1))
+        self._inside = members[self._used].T
+        columns = classes.engines[0].dense_columns()[self._used]
+        share = classes.family.mean(classes.eta)
+        n_classes, n_columns = self._inside.shape
+        matrix = np.empty((n_classes, n_columns, n_classes, n_columns))
+        for k in range(n_classes):
+            weights = classes.curve(np.eye(n_classes)[[k]], share)
+            for j in range(k + 1):
+                matrix[k, :, j] = matrix[j, :, k] = (columns * weights[:, j]) @ columns.T
+        places = np.flatnonzero(self._inside)
+        self._matrix = matrix.reshape(2 * (self._inside.size,))[np.ix_(places, places)]
+
+    @staticmethod
+    def pays(classes: ClassEngines, members: BoolArray) -> bool:
+        """Tell whether a model is small enough."""
+        n_columns, n_classes = int(members.any(axis=1).sum()), members.shape[1]
+        n_rows, n_unknown = len(classes.eta), n_columns * n_classes
+        small = len(members) * n_rows <= MAX_DENSE and n_unknown <= MAX_UNKNOWN
+        return small and n_rows * n_unknown**2 <= MOST_PRODUCTS
+
+    def factorize(self, ridges: FloatArray) -> Linear:
+        """Return what solves with these derivatives and ridges on the columns."""
+        matrix = self._matrix.copy()
+        diagonal = np.broadcast_to(ridges[self._used, 0], self._inside.shape)[self._inside]
+        matrix[np.diag_indices(len(matrix))] += diagonal + 1e-12 * max(np.trace(matrix), 1e-300)
+        factor = linalg.cho_factor(matrix)
+
+        def solve(values: FloatArray) -> FloatArray:
+            step = np.zeros(self._inside.shape)
+            step[self._inside] = linalg.cho_solve(factor, values[self._used].T[self._inside])
+            out = np.zeros_like(values)
+            out[self._used] = step.T
+            return center_intercepts(out)
+
+        return solve
+
+
+def build_preconditioner(classes: ClassEngines, members: BoolArray, ridges: FloatArray) -> Linear:
     """Return what solves with the second derivatives of each class by itself."""
     inverses = np.zeros((len(classes), len(members), len(members)))
     for k, engine in enumerate(classes.engines):
@@ -120,17 +176,21 @@ def build_preconditioner(
         inverses[k][np.ix_(mine, mine)] = linalg.cho_solve(factor, np.eye(len(mine)))
 
     def solve(values: FloatArray) -> FloatArray:
-        out = np.asarray((inverses @ values.T[:, :, None])[:, :, 0].T)
-        out[0] -= out[0].mean()  # the same step of all intercepts changes nothing
-        return out
+        return center_intercepts(np.asarray((inverses @ values.T[:, :, None])[:, :, 0].T))
 
     return solve
 
 
+def center_intercepts(step: FloatArray) -> FloatArray:
+    """Take out of a step, in place, what is the same for all intercepts and changes nothing."""
+    step[0] -= step[0].mean()
+    return step
+
+
 def solve_by_conjugate_gradients(
-    product: Callable[[FloatArray], FloatArray],
+    product: Linear,
     right: FloatArray,
-    precondition: Callable[[FloatArray], FloatArray],
+    precondition: Linear,
 ) -> FloatArray:
     """Solve until the residual, in the norm of the preconditioner, is a share of the first."""
     solution = np.zeros_like(right)
