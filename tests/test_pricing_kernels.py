@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
 from ruleglm.kernels.gains import TIE
-from ruleglm.kernels.search import MAX_DEPTH
+from ruleglm.kernels.search import MAX_DEPTH, MAX_GROUPS, group_rows, sum_positive
 from ruleglm.pricing import ConditionTable
 from ruleglm.pricing.deep import condition_kinds
 from tests.pricing_cases import (
@@ -342,6 +342,26 @@ def test_search_branch_with_a_limit(seed, n_features, limit):
     value, finished, _ = run_branch(replace_tail(inputs, limit=limit), path)
     assert inputs[-2] <= value <= expected
     assert not finished or value == expected
+
+
+@relaxed
+@given(seeds, st.lists(st.integers(1, 255), min_size=1, max_size=5))
+def test_group_rows(seed, n_bins):
+    rng = np.random.default_rng(seed)
+    codes = np.array([rng.integers(0, min(3, n), 12) for n in n_bins], CODE_DTYPE)
+    first, groups = group_rows(codes, np.array(n_bins, INDEX_DTYPE))
+    sizes = np.cumprod(n_bins[::-1])[::-1]
+    assert first == np.sum(sizes > MAX_GROUPS)
+    for f in range(first, len(n_bins)):
+        alike = (codes[f:, :, None] == codes[f:, None]).all(axis=0)
+        assert_array_equal(alike, groups[f - first][:, None] == groups[f - first])
+        assert 0 <= groups[f - first].min() <= groups[f - first].max() < sizes[f]
+    gain, rows, totals = rng.normal(size=12), rng.permutation(12)[:8], np.zeros(MAX_GROUPS)
+    for ids in groups:
+        sums = np.bincount(ids[rows], gain[rows])
+        most = sum_positive(gain, rows.astype(np.int32), ids, totals)
+        assert most == pytest.approx(np.maximum(sums, 0.0).sum())
+        assert not totals.any()
 
 
 def search_small(table, codes, gain, depth):

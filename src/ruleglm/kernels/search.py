@@ -9,6 +9,12 @@ UPTO, ABOVE, DIFFERS, ALONE = 0, 1, 2, 3
 
 MAX_DEPTH = 64
 
+MAX_GROUPS = 1 << 12
+"""Joint bins of the last features up to which rows are grouped by them."""
+
+ROUNDING = 1e-12
+"""Share of a sum by which the order of its terms may change it."""
+
 
 @finite_kernel
 def may_join(new, feature, taken, together, apart):
@@ -23,6 +29,36 @@ def may_join(new, feature, taken, together, apart):
         if inside:
             return True
     return False
+
+
+@finite_kernel
+def group_rows(codes, n_bins):
+    """Return the first feature from which on rows are grouped, and their groups from each on.
+
+    Rows of one group have the same bins on a feature and all later ones. The groups lie in one row
+    for each feature from the first on.
+    """
+    first, n_groups = codes.shape[0], 1
+    while first > 0 and n_groups * n_bins[first - 1] <= MAX_GROUPS:
+        first -= 1
+        n_groups *= n_bins[first]
+    groups = np.zeros((codes.shape[0] - first + 1, codes.shape[1]), np.int32)
+    for f in range(codes.shape[0] - 1, first - 1, -1):
+        for r in range(codes.shape[1]):
+            groups[f - first, r] = groups[f - first + 1, r] * n_bins[f] + codes[f, r]
+    return first, groups
+
+
+@finite_kernel
+def sum_positive(gain, rows, groups, totals):
+    """Return the sum of the gains of the groups of rows that gain; ``totals`` is and stays zero."""
+    for r in rows:
+        totals[groups[r]] += gain[r]
+    out = 0.0
+    for r in rows:
+        out += max(totals[groups[r]], 0.0)
+        totals[groups[r]] = 0.0
+    return out
 
 
 @finite_kernel
@@ -49,7 +85,8 @@ def search_branch(
 
     Conditions are added in ascending order, so that each conjunction is met once. With all
     negative gains gone a conjunction would be worth the sum of its positive ones: if that does
-    not pay, no descendant does (paper, section 4). A condition is no prefix if it leaves all
+    not pay, no descendant does (paper, section 4). Nor does one if the rows that only later
+    features could tell apart, taken together, do not pay. A condition is no prefix if it leaves all
     negative gains, or if the next tighter one listed keeps the same positive gains.
 
     Parameters
@@ -86,6 +123,8 @@ def search_branch(
     limited = together.shape[0] > 0
     plus = np.empty((depth + 1, 258))
     minus = np.empty((depth + 1, 258))
+    grouped, groups = group_rows(codes, n_bins)
+    totals = np.zeros(MAX_GROUPS)
     for r in range(n_rows):
         rows[0, r] = r
     counts[0], taken[0], here[0], filled[0] = n_rows, start, start + 1, -1
@@ -109,6 +148,12 @@ def search_branch(
         elif limited and not may_join(f, feature, taken[: level + 1], together, apart):
             continue
         if filled[level] != f:
+            if f >= grouped:
+                mine = rows[level, : counts[level]]
+                most = sum_positive(gain, mine, groups[f - grouped], totals)
+                if most * (1.0 + ROUNDING) - price - step * max(level + 1, known + 1) <= best:
+                    here[level] = n_conditions
+                    continue
             filled[level] = f
             visited += counts[level]
             size = n_bins[f]
