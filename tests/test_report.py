@@ -121,6 +121,16 @@ def encode_value(feature, value):
     return feature["levels"].index(text) if text in feature["levels"] else -1
 
 
+def test_figures_and_their_errors_stay_short(file, visit):
+    page = visit(file)
+    text = "([score, error]) => scoreText({scores: {a: score, b: error}}, {key: 'a', error: 'b'})"
+    assert page.evaluate(text, [0.5312, 0.0123]) == "0.531 ± 0.012"
+    assert page.evaluate(text, [-0.5312, 1.23]) == "\N{MINUS SIGN}0.5 ± 1.2"
+    assert page.evaluate(text, [3.92e-5, 2.8e-8]) == "3.92e-5 ± 2.80e-8".replace(
+        "-", "\N{MINUS SIGN}"
+    )
+
+
 def predictions(page, index, rows):
     return page.evaluate(
         "([k, rows]) => rows.map((row) => evaluate(data, data.models[k], row).mean)", [index, rows]

@@ -30,6 +30,7 @@ function scoreText(model, metric) {
   const error = metric.error ? model.scores[metric.error] : null;
   if (!error || score == null) return show(score);
   const decimals = Math.max(0, 1 - Math.floor(Math.log10(error)));
+  if (decimals > 6) return `${show(score)} ± ${show(error)}`;
   return `${score.toFixed(decimals).replace("-", MINUS)} ± ${error.toFixed(decimals)}`;
 }
 
