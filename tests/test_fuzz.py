@@ -46,7 +46,7 @@ def test_undocumented_errors_are_found(monkeypatch, error):
         raise error
 
     seed = first_fit()
-    monkeypatch.setattr("ruleglm.models.scan_table", fail)
+    monkeypatch.setattr("ruleglm.models.scan_features", fail)
     assert run_case(seed).what == "failed"
 
 

@@ -13,7 +13,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["kernels", "datasets", "storage"],
     ["columns", "files"],
     ["frames"],
-    ["conditions"],
+    ["conditions", "lookalikes"],
     ["rules", "families", "class_weights"],
     ["multinomial"],
     ["parser", "checks", "targets"],
