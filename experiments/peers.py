@@ -31,7 +31,7 @@ LIGHTGBM_LEAVES = (4, 10, 31)
 XGBOOST_DEPTHS = (2, 4, 6)
 EBM_MANY_CELLS, EBM_FEW_BAGS = 20_000, 4
 EBM_ROUNDS = 5_000
-"""Its own limit of ten times as many is reached, in an hour, where classes are separable."""
+"""A tenth of its own limit; where classes are separable it still gains there."""
 
 
 def quietly_on_one_thread(method: Method) -> Method:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruleglm import RuleRegressor
+from ruleglm import RuleRegressor, RuleRegressorCV
 from ruleglm.lookalikes import SAMPLE, describe, warn_of_lookalikes
 
 N = 60
@@ -34,6 +34,14 @@ FRAMES = {
 }
 
 
+def doubts(X, categorical=()):
+    """What is said of a table."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_lookalikes(X, categorical)
+    return [str(warning.message) for warning in caught]
+
+
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize(("texts", "message"), CASES.values(), ids=CASES)
 def test_frames_are_looked_at(kind, texts, message):
@@ -46,20 +54,21 @@ def test_arrays_are_looked_at():
         warn_of_lookalikes(np.array([["a"] * N, NUMBERS], object).T, ())
 
 
-def test_a_fit_warns_where_it_was_called():
+@pytest.mark.parametrize("model", [RuleRegressor(), RuleRegressorCV(max_complexity=2)])
+def test_a_fit_warns_where_it_was_called(model):
     frame = FRAMES["pandas"](CASES["a mark among numbers"][0])
     with pytest.warns(UserWarning, match="convert it") as caught:
-        RuleRegressor().fit(frame, np.arange(N))
+        model.fit(frame, np.arange(N))
     assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize("categorical", [["odd"], [1]])
 def test_columns_named_as_levels_are_left_alone(categorical):
-    warn_of_lookalikes(FRAMES["pandas"](NUMBERS), categorical)
+    assert doubts(FRAMES["pandas"](NUMBERS), categorical) == []
 
 
 def test_categories_are_left_alone():
-    warn_of_lookalikes(FRAMES["pandas"](NUMBERS).astype({"odd": "category"}), ())
+    assert doubts(FRAMES["pandas"](NUMBERS).astype({"odd": "category"})) == []
 
 
 @given(st.lists(st.integers(0, 10**6).map(str), max_size=50))
@@ -73,12 +82,10 @@ def test_words_are_words(texts):
 
 
 def test_what_is_not_a_frame_is_not_looked_at():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_lookalikes([[1, "2.5"]] * N, ())
-        warn_of_lookalikes(np.ones((N, 2)), ())
+    assert doubts([[1, "2.5"]] * N) == []
+    assert doubts(np.ones((N, 2))) == []
 
 
 def test_only_the_first_rows_are_read():
     late = ["a", "b"] * SAMPLE + NUMBERS
-    warn_of_lookalikes(pd.DataFrame({"odd": late}), ())
+    assert doubts(pd.DataFrame({"odd": late})) == []

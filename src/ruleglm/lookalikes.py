@@ -4,6 +4,7 @@ One odd mark such as ``?`` turns a column of numbers into text, and every number
 """
 
 import re
+import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -49,7 +50,15 @@ def warn_of_lookalikes(X: Any, categorical: Collection[str | int]) -> None:
         if name not in categorical and position not in categorical:
             doubt = describe(sorted(texts))
             if doubt:
-                warnings.warn(f"Column {name!r} holds {doubt}", UserWarning, stacklevel=7)
+                warnings.warn(f"Column {name!r} holds {doubt}", UserWarning, stacklevel=outside())
+
+
+def outside() -> int:
+    """Return the stack level of the code that called this package, whatever lies in between."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("ruleglm"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def sample_texts(X: Any) -> Iterator[tuple[str, set[str]]]:

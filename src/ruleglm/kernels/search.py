@@ -62,6 +62,21 @@ def sum_positive(gain, rows, groups, totals):
 
 
 @finite_kernel
+def fill_sums(codes, gain, rows, n_bins, plus, minus):
+    """Fill in the running sums over bins of the positive and of the negative gains of rows."""
+    plus[: n_bins + 1], minus[: n_bins + 1] = 0.0, 0.0
+    for r in rows:
+        b = codes[r] + 1
+        if gain[r] > 0.0:
+            plus[b] += gain[r]
+        else:
+            minus[b] -= gain[r]
+    for b in range(n_bins):
+        plus[b + 1] += plus[b]
+        minus[b + 1] += minus[b]
+
+
+@finite_kernel
 def search_branch(
     codes,
     gain,
@@ -156,19 +171,8 @@ def search_branch(
                     continue
             filled[level] = f
             visited += counts[level]
-            size = n_bins[f]
-            for b in range(size + 1):
-                plus[level, b], minus[level, b] = 0.0, 0.0
-            for i in range(counts[level]):
-                r = rows[level, i]
-                b = codes[f, r] + 1
-                if gain[r] > 0.0:
-                    plus[level, b] += gain[r]
-                else:
-                    minus[level, b] -= gain[r]
-            for b in range(size):
-                plus[level, b + 1] += plus[level, b]
-                minus[level, b + 1] += minus[level, b]
+            mine = rows[level, : counts[level]]
+            fill_sums(codes[f], gain, mine, n_bins[f], plus[level], minus[level])
         above, below = hi[c] + 1, lo[c]
         won = plus[level, above] - plus[level, below]
         lost = minus[level, above] - minus[level, below]
