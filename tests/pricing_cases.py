@@ -7,7 +7,7 @@ from ruleglm.constraints import Constraints
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, SUM_DTYPE
 from ruleglm.kernels.search import MAX_DEPTH
 from ruleglm.pricing import ConditionTable
-from ruleglm.pricing.deep import condition_kinds
+from ruleglm.pricing.deep import condition_kinds, group_rows
 from tests.reference.pricing import listed
 
 KINDS = ("number", "ordered", "level")
@@ -154,7 +154,7 @@ def draw_gain(rng, table, codes, start):
 
 
 def branch_case(seed, n_features, depth, widest=6, n_rows=80):
-    """The rows of a first condition, and nothing known of conjunctions with it."""
+    """Rows, a first condition, and nothing known of conjunctions with it."""
     rng = np.random.default_rng(seed)
     table = draw_table(rng, n_features, widest)
     while len(table.lo) == 0:
@@ -162,12 +162,11 @@ def branch_case(seed, n_features, depth, widest=6, n_rows=80):
     bins = [np.flatnonzero([b.observed >> k & 1 for k in range(b.n_bins)]) for b in table.features]
     codes = np.array([rng.choice(held, n_rows) for held in bins]).astype(CODE_DTYPE)
     start = int(rng.integers(len(table.lo)) * rng.choice([0.0, 0.2, 0.5]))
-    codes = np.ascontiguousarray(codes[:, covered(table, codes, start)])
     gain = draw_gain(rng, table, codes, start)
     price, step = float(rng.choice([0.0, 0.25, 1.0])), float(rng.choice([0.0, 0.25, 0.5]))
     kinds = condition_kinds(table)
     limits = table.constraints.matrices(n_features)
     conditions = table.n_bins, table.lo, table.hi, kinds, table.feature, *limits, start
-    best = max(0.0, float(gain.sum()) - price)
-    inputs = codes, gain, *conditions, price, step, 0, depth, best, 1_000_000
+    best = max(0.0, float(gain[covered(table, codes, start)].sum()) - price)
+    inputs = codes, gain, group_rows(codes), *conditions, price, step, 0, depth, best, 1_000_000
     return inputs, np.full(MAX_DEPTH, -9, INDEX_DTYPE)

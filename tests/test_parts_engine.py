@@ -77,9 +77,8 @@ def ask_at_a_point(engine, coef, rules, rng):
         "within": engine.joint_histograms(PAIRS, ("positive",), within).values,
         "coarse": engine.joint_histograms(PAIRS, BOTH, coarse=True).values,
         "histograms_within": engine.histograms_within(rules, BOTH, wanted),
-        "codes": engine.gather(within)[0],
-        "gradient": engine.gather(within)[1],
-        "all": engine.gather()[1],
+        "codes": engine.gather()[0],
+        "gradient": engine.gather()[1],
         "null_intercept": engine.null_intercept(),
     }
 
@@ -186,9 +185,6 @@ def test_rules_of_equal_coverage_enter_once_whatever_the_parts(seed, cuts, signe
 def test_rows_are_not_brought_together_beyond_a_limit(monkeypatch):
     case = draw_case(1, "gaussian")
     split = split_engine(case, [50])
-    add_rules(split, case.rules)
     monkeypatch.setattr(parts, "MAX_GATHERED", 100 * (len(N_BINS) + 8))
     with pytest.raises(ValueError, match="bring 130 rows together"):
         split.gather()
-    within = min(case.rules, key=lambda rule: split.supports()[split.rules.index(rule)])
-    assert 0 < split.gather(within)[0].shape[1] < 100

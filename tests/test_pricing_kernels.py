@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
 from ruleglm.kernels.gains import TIE
-from ruleglm.kernels.search import MAX_DEPTH, MAX_GROUPS, group_rows, sum_positive
+from ruleglm.kernels.search import MAX_DEPTH, fill_reach
 from ruleglm.pricing import ConditionTable
-from ruleglm.pricing.deep import condition_kinds
+from ruleglm.pricing.deep import MANY, condition_kinds, group_rows
 from tests.pricing_cases import (
     KINDS,
     axis_case,
@@ -284,9 +284,9 @@ def test_gain_triples(seed, n_tuples):
 
 def path_value(inputs, path):
     """What a path is worth; it has to be one that the twin visits too."""
-    codes, gain, n_bins, lo, hi, kind, feature, *limits, start, price, step = inputs[:-4]
+    codes, gain, _, n_bins, lo, hi, kind, feature, *limits, start, price, step = inputs[:-4]
     assert slow_search.may_share(feature[[start, *path]].tolist(), *limits)
-    rows = np.ones(len(gain), bool)
+    rows = slow_search.held_rows(codes, n_bins, lo, hi, kind, feature, start)
     for last, c in zip([start, *path], path, strict=False):
         assert slow_search.may_follow(lo, hi, kind, feature, last, c)
         rows &= slow_search.held_rows(codes, n_bins, lo, hi, kind, feature, c)
@@ -345,22 +345,25 @@ def test_search_branch_with_a_limit(seed, n_features, limit):
 
 
 @relaxed
-@given(seeds, st.lists(st.integers(1, 255), min_size=1, max_size=5))
-def test_group_rows(seed, n_bins):
+@given(seeds, st.integers(1, 5), st.integers(1, 255))
+def test_group_rows(seed, n_features, top):
     rng = np.random.default_rng(seed)
-    codes = np.array([rng.integers(0, min(3, n), 12) for n in n_bins], CODE_DTYPE)
-    first, groups = group_rows(codes, np.array(n_bins, INDEX_DTYPE))
-    sizes = np.cumprod(n_bins[::-1])[::-1]
-    assert first == np.sum(sizes > MAX_GROUPS)
-    for f in range(first, len(n_bins)):
+    codes = rng.choice([0, top // 2, top], (n_features, 12)).astype(CODE_DTYPE)
+    groups = group_rows(codes)
+    first = n_features - len(groups)
+    sizes = [len(np.unique(codes[f:], axis=1).T) for f in range(n_features)]
+    assert first == next((f for f in range(n_features)[::-1] if sizes[f] >= MANY * 12), 0)
+    totals, reach = np.zeros(12), np.empty(258)
+    gain, rows = rng.normal(size=12), rng.permutation(12)[:8].astype(np.int32)
+    for f, numbers in enumerate(groups, first):
         alike = (codes[f:, :, None] == codes[f:, None]).all(axis=0)
-        assert_array_equal(alike, groups[f - first][:, None] == groups[f - first])
-        assert 0 <= groups[f - first].min() <= groups[f - first].max() < sizes[f]
-    gain, rows, totals = rng.normal(size=12), rng.permutation(12)[:8], np.zeros(MAX_GROUPS)
-    for ids in groups:
-        sums = np.bincount(ids[rows], gain[rows])
-        most = sum_positive(gain, rows.astype(np.int32), ids, totals)
-        assert most == pytest.approx(np.maximum(sums, 0.0).sum())
+        assert_array_equal(alike, numbers[:, None] == numbers)
+        assert_array_equal(np.unique(numbers), np.arange(sizes[f]))
+        fill_reach(codes[f], gain, rows, numbers, totals, 256, reach)
+        sums = np.maximum(np.bincount(numbers[rows], gain[rows], 12), 0.0)
+        bins = np.array([codes[f, numbers == k].max(initial=0) for k in range(12)])
+        expected = np.concatenate([[0.0], np.cumsum(np.bincount(bins, sums, 256))])
+        assert_allclose(reach[:257], expected, atol=1e-12)
         assert not totals.any()
 
 
@@ -369,7 +372,7 @@ def search_small(table, codes, gain, depth):
     conditions = table.n_bins, table.lo, table.hi, condition_kinds(table), table.feature
     conditions = *conditions, *table.constraints.matrices(len(table.features))
     codes, gain = np.array(codes, CODE_DTYPE), np.array(gain)
-    inputs = codes, gain, *conditions, 0, 1.0, 0.25, 0, depth, 0.0, 1000
+    inputs = codes, gain, group_rows(codes), *conditions, 0, 1.0, 0.25, 0, depth, 0.0, 1000
     path = np.full(MAX_DEPTH, -9, INDEX_DTYPE)
     expected, _, _ = slow_search.search_branch(*inputs, path.copy())
     return run_branch(inputs, path)[0], expected

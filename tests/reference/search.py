@@ -43,6 +43,7 @@ def continuations(codes, n_bins, lo, hi, kind, feature, last, depth, rows):
 def search_branch(
     codes,
     gain,
+    groups,
     n_bins,
     lo,
     hi,
@@ -60,7 +61,7 @@ def search_branch(
     path,
 ):
     length = -1
-    rows = np.ones(len(gain), bool)
+    rows = held_rows(codes, n_bins, lo, hi, kind, feature, start)
     for further, kept in continuations(codes, n_bins, lo, hi, kind, feature, start, depth, rows):
         if not may_share(feature[[start, *further]].tolist(), together, apart):
             continue

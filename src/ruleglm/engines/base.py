@@ -186,8 +186,8 @@ class Engine(Protocol):
         Returns an array of shape (n_rules, n_vectors, n_bins.sum()), features one after the other.
         """
 
-    def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
-        """Return the codes and the weighted gradient of the rows that ``within`` covers.
+    def gather(self) -> tuple[CodeArray, FloatArray]:
+        """Return the codes and the weighted gradient of all rows.
 
         The one request that brings rows together; deep searches and the integer program need it.
         """

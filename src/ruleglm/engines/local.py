@@ -326,10 +326,9 @@ class LocalEngine(HeldColumns):
         values = self._row_vectors(vectors)
         return fill_rules(self.codes, rules, wanted, self.n_bins, values, self.workers)
 
-    def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
-        """Return the codes and the weighted gradient of the rows that ``within`` covers."""
-        codes, values = self._within(within, self._gradient_rows()[None])
-        return codes, values[0]
+    def gather(self) -> tuple[CodeArray, FloatArray]:
+        """Return the codes and the weighted gradient of all rows."""
+        return self.codes, self._gradient_rows()
 
     # --- inside
 

@@ -9,7 +9,6 @@ from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray, IntArray, WordArray
 from ruleglm.engines.base import RowVector
 from ruleglm.engines.local import LocalEngine
-from ruleglm.engines.packed import evaluate
 
 AT_A_POINT = "_eta", "_gradient", "_both", "_loss", "_sampled"
 """What a local engine has at a point, and computes anew at another."""
@@ -85,10 +84,6 @@ class Part(LocalEngine):
             eta += self._offset
         both, weights = self.family.gradient_and_hessian(self._y, eta), self._row_weights()
         return float(both[0] @ weights), float(both[1] @ weights)
-
-    def count(self, within: BinRule) -> int:
-        """Return the number of rows that a rule covers."""
-        return int(np.bitwise_count(evaluate(self.codes, [within])).sum())
 
     def histogram_values(
         self, tuples: IntArray, vectors: Sequence[RowVector], within: BinRule, coarse: bool

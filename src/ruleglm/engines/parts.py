@@ -6,7 +6,6 @@ are asked for together and kept until the model moves, because a message may cos
 """
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,7 +98,6 @@ class PartsEngine(HeldColumns):
         self._sums: tuple[float, ...] | None = None
         self._shares: dict[BinRule, float] = {}
         self._linear_bound: float | None = None
-        self._lock = Lock()
 
     @property
     def traffic(self) -> Traffic:
@@ -266,18 +264,16 @@ class PartsEngine(HeldColumns):
         )
         return found
 
-    def gather(self, within: BinRule = ()) -> tuple[CodeArray, FloatArray]:
-        """Return the codes and the weighted gradient of the rows that ``within`` covers."""
-        with self._lock:  # deep searches ask from several threads
-            n_rows = self._transport.ask("count", within) if within else self.n_rows
-            if n_rows * (len(self.n_bins) + 8) > MAX_GATHERED:
-                raise ValueError(
-                    f"This search would bring {n_rows} rows together in one place, and the rows of "
-                    "this fit stay where they are: use max_degree <= 3 for penalty='l1', and "
-                    "pricing='auto', 'histogram' or 'beam', or fit a sample of the rows"
-                )
-            codes, gradient = self._transport.ask("gather", within)
-            return codes, gradient
+    def gather(self) -> tuple[CodeArray, FloatArray]:
+        """Return the codes and the weighted gradient of all rows."""
+        if self.n_rows * (len(self.n_bins) + 8) > MAX_GATHERED:
+            raise ValueError(
+                f"This search would bring {self.n_rows} rows together in one place, and the rows "
+                "of this fit stay where they are: use max_degree <= 3 for penalty='l1', and "
+                "pricing='auto', 'histogram' or 'beam', or fit a sample of the rows"
+            )
+        codes, gradient = self._transport.ask("gather")
+        return codes, gradient
 
     # --- inside
 

@@ -9,9 +9,6 @@ UPTO, ABOVE, DIFFERS, ALONE = 0, 1, 2, 3
 
 MAX_DEPTH = 64
 
-MAX_GROUPS = 1 << 12
-"""Joint bins of the last features up to which rows are grouped by them."""
-
 ROUNDING = 1e-12
 """Share of a sum by which the order of its terms may change it."""
 
@@ -32,33 +29,19 @@ def may_join(new, feature, taken, together, apart):
 
 
 @finite_kernel
-def group_rows(codes, n_bins):
-    """Return the first feature from which on rows are grouped, and their groups from each on.
+def fill_reach(codes, gain, rows, groups, totals, n_bins, reach):
+    """Fill in the running sums over bins of what the groups of rows gain, if they gain.
 
-    Rows of one group have the same bins on a feature and all later ones. The groups lie in one row
-    for each feature from the first on.
+    Groups lie inside bins; ``totals`` is and stays zero.
     """
-    first, n_groups = codes.shape[0], 1
-    while first > 0 and n_groups * n_bins[first - 1] <= MAX_GROUPS:
-        first -= 1
-        n_groups *= n_bins[first]
-    groups = np.zeros((codes.shape[0] - first + 1, codes.shape[1]), np.int32)
-    for f in range(codes.shape[0] - 1, first - 1, -1):
-        for r in range(codes.shape[1]):
-            groups[f - first, r] = groups[f - first + 1, r] * n_bins[f] + codes[f, r]
-    return first, groups
-
-
-@finite_kernel
-def sum_positive(gain, rows, groups, totals):
-    """Return the sum of the gains of the groups of rows that gain; ``totals`` is and stays zero."""
+    reach[: n_bins + 1] = 0.0
     for r in rows:
         totals[groups[r]] += gain[r]
-    out = 0.0
     for r in rows:
-        out += max(totals[groups[r]], 0.0)
+        reach[codes[r] + 1] += max(totals[groups[r]], 0.0)
         totals[groups[r]] = 0.0
-    return out
+    for b in range(n_bins):
+        reach[b + 1] += reach[b]
 
 
 @finite_kernel
@@ -67,19 +50,32 @@ def fill_sums(codes, gain, rows, n_bins, plus, minus):
     plus[: n_bins + 1], minus[: n_bins + 1] = 0.0, 0.0
     for r in rows:
         b = codes[r] + 1
-        if gain[r] > 0.0:
-            plus[b] += gain[r]
-        else:
-            minus[b] -= gain[r]
+        plus[b] += max(gain[r], 0.0)
+        minus[b] += max(-gain[r], 0.0)
     for b in range(n_bins):
         plus[b + 1] += plus[b]
         minus[b + 1] += minus[b]
 
 
 @finite_kernel
+def keep_rows(codes, rows, missing, lo, hi, kind, out):
+    """Write down the rows on which a condition holds, and return their number."""
+    kept = 0
+    differs = kind == DIFFERS
+    end = missing if differs else 256
+    for r in rows:
+        code = codes[r]
+        inside = (lo <= code) & (code <= hi)
+        out[kept] = r  # to be written over unless the condition holds
+        kept += (inside != differs) & (code < end)
+    return kept
+
+
+@finite_kernel
 def search_branch(
     codes,
     gain,
+    groups,
     n_bins,
     lo,
     hi,
@@ -106,8 +102,10 @@ def search_branch(
 
     Parameters
     ----------
-    codes : (n_features, n_rows) uint8, rows that the first condition covers
+    codes : (n_features, n_rows) uint8
     gain : (n_rows,) float64, what a covered row adds to the value
+    groups : (n_grouped, n_rows) int64, for each of the last features the groups of rows, numbered
+        from 0 on, that it and those after it cannot tell apart
     n_bins : (n_features,) int64
     lo, hi : (n_conditions,) int64, see ruleglm.kernels.pricing
     kind, feature : (n_conditions,) int64, see above
@@ -138,11 +136,15 @@ def search_branch(
     limited = together.shape[0] > 0
     plus = np.empty((depth + 1, 258))
     minus = np.empty((depth + 1, 258))
-    grouped, groups = group_rows(codes, n_bins)
-    totals = np.zeros(MAX_GROUPS)
-    for r in range(n_rows):
-        rows[0, r] = r
-    counts[0], taken[0], here[0], filled[0] = n_rows, start, start + 1, -1
+    reach = np.empty((depth + 1, 258))
+    grouped = codes.shape[0] - groups.shape[0]
+    totals = np.zeros(n_rows)
+    f = feature[start]
+    every = np.arange(n_rows).astype(np.int32)
+    counts[0] = keep_rows(
+        codes[f], every, n_bins[f] - 1, lo[start], hi[start], kind[start], rows[0]
+    )
+    taken[0], here[0], filled[0] = start, start + 1, -1
     length = -1
     level, visited = 0, 0
     n_conditions = lo.shape[0]
@@ -165,8 +167,10 @@ def search_branch(
         if filled[level] != f:
             if f >= grouped:
                 mine = rows[level, : counts[level]]
-                most = sum_positive(gain, mine, groups[f - grouped], totals)
-                if most * (1.0 + ROUNDING) - price - step * max(level + 1, known + 1) <= best:
+                same = groups[f - grouped]
+                fill_reach(codes[f], gain, mine, same, totals, n_bins[f], reach[level])
+                most = reach[level, n_bins[f]] * (1.0 + ROUNDING)
+                if most - price - step * max(level + 1, known + 1) <= best:
                     here[level] = n_conditions
                     continue
             filled[level] = f
@@ -191,7 +195,13 @@ def search_branch(
             path[level] = c
         if level + 1 >= depth or lost <= 0.0:
             continue
-        if won - price - step * max(level + 2, known + 1) <= best:
+        most = won
+        if f >= grouped:
+            most = reach[level, above] - reach[level, below]
+            if kind[c] == DIFFERS:
+                most = reach[level, missing] - most
+            most += ROUNDING * reach[level, n_bins[f]]
+        if most - price - step * max(level + 2, known + 1) <= best:
             continue
         near = c - 1 if kind[c] == UPTO else c + 1  # the next tighter one, if it is listed
         listed = 0 <= near < n_conditions and kind[near] == kind[c] and feature[near] == f
@@ -201,15 +211,17 @@ def search_branch(
                 continue
         if visited > limit:
             return best, length, False
-        kept = 0
-        for i in range(counts[level]):
-            r = rows[level, i]
-            inside = lo[c] <= codes[f, r] <= hi[c]
-            if kind[c] == DIFFERS:
-                inside = not inside and codes[f, r] < missing
-            if inside:
-                rows[level + 1, kept] = r
-                kept += 1
+        mine = rows[level, : counts[level]]
+        kept = keep_rows(codes[f], mine, missing, lo[c], hi[c], kind[c], rows[level + 1])
         level += 1
-        counts[level], taken[level], here[level], filled[level] = kept, c, c + 1, -1
+        counts[level], taken[level], filled[level] = kept, c, -1
+        here[level] = c + 1
+        if kind[c] == UPTO:  # its sums are those of the level above, as far as they go
+            filled[level] = f
+            for sums in (plus, minus, reach):
+                sums[level, : above + 1] = sums[level - 1, : above + 1]
+                sums[level, above + 1 : missing + 2] = sums[level - 1, above]
+        elif kind[c] != DIFFERS:  # nothing of the feature joins it
+            while here[level] < n_conditions and feature[here[level]] == f:
+                here[level] += 1
     return best, length, True

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ruleglm import kernels
-from ruleglm.dtypes import INDEX_DTYPE, IntArray
+from ruleglm.dtypes import INDEX_DTYPE, MAX_BINS, CodeArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
 from ruleglm.pricing.found import Found
@@ -29,6 +29,9 @@ BATCH = 16
 MAX_VISITS = 5_000_000_000
 """Rows that the search of one branch may visit, about a minute; then it is left with its bound."""
 
+MANY = 0.9
+"""Groups, as a share of the rows, from which on hardly any row shares its group."""
+
 VISITS_PER_SECOND = 40_000_000
 """A cautious speed, that turns what is left of a time limit into visits."""
 
@@ -41,8 +44,11 @@ def search_deep(
     limits: Limits,
 ) -> bool:
     """Search all rules of degree 4 and more; return whether the search was complete."""
-    lists = {sign: Conditions(table, sign) for sign in (1, -1)}
     branches = open_branches(engine, found, table)
+    if branches:
+        codes, gradient = engine.gather()
+        groups = group_rows(codes)
+        sides = {sign: Side(codes, sign * gradient, groups, table, sign) for sign in (1, -1)}
     deepest = MAX_DEPTH if max_degree is None else max_degree - 1
     complete = True
     size = BATCH if limits.deadline == math.inf else engine.workers.n_threads
@@ -60,8 +66,7 @@ def search_deep(
         def search(
             branch: Branch, best: float = best, visits: int = visits
         ) -> tuple[float, list[int], bool]:
-            mine = lists[branch[1]]
-            return follow(engine, found.penalty, mine, branch, deepest, best, visits)
+            return sides[branch[1]].follow(found.penalty, branch[2], deepest, best, visits)
 
         # threads only search: what they found is written down here, by one of them, in order
         for branch, answer in zip(batch, engine.workers.map(search, batch, 1 << 30), strict=True):
@@ -70,22 +75,62 @@ def search_deep(
     return complete
 
 
-class Conditions:
-    """The conditions that count for one sign, as arrays for the kernel.
+class Side:
+    """The search of one sign: the rows, what they gain, and the conditions that count.
 
-    Attributes
+    Parameters
     ----------
+    codes, gain, groups : arrays, see :mod:`ruleglm.kernels.search`
     table : ConditionTable
-    places : (n_conditions,) int64, positions in the table
-    arrays : n_bins, lo, hi, kind, feature, together and apart, see :mod:`ruleglm.kernels.search`
+    sign : int, 1 or -1
     """
 
-    def __init__(self, table: ConditionTable, sign: int) -> None:
-        self.table = table
-        self.places = np.flatnonzero(sign * table.sign >= 0)
+    def __init__(
+        self,
+        codes: CodeArray,
+        gain: FloatArray,
+        groups: IntArray,
+        table: ConditionTable,
+        sign: int,
+    ) -> None:
+        self._places = np.flatnonzero(sign * table.sign >= 0)
         listed = table.lo, table.hi, condition_kinds(table), table.feature
+        conditions = (array[self._places] for array in listed)
         limits = table.constraints.matrices(len(table.features))
-        self.arrays = (table.n_bins, *(array[self.places] for array in listed), *limits)
+        self._arrays = codes, gain, groups, table.n_bins, *conditions, *limits
+
+    def follow(
+        self, penalty: Penalty, condition: int, deepest: int, best: float, visits: int
+    ) -> tuple[float, list[int], bool]:
+        """Search the rules that begin with one condition.
+
+        Returns the best reduced cost, the conditions that follow (none if nothing better than
+        ``best`` was found), and whether the search came to its end.
+        """
+        path = np.zeros(MAX_DEPTH, np.int64)
+        start = int(np.searchsorted(self._places, condition))
+        value, length, finished = kernels.search_branch(
+            *(*self._arrays, start, penalty.of(1), penalty.lambda_1),
+            *(KNOWN - 1, deepest, best, visits, path),
+        )
+        return float(value), self._places[path[: max(length, 0)]].tolist(), bool(finished)
+
+
+def group_rows(codes: CodeArray) -> IntArray:
+    """Return the groups of rows that a feature and all after it cannot tell apart, numbered.
+
+    There is one line for each of the last features, from the first on where not nearly
+    every row is alone.
+    """
+    groups: list[IntArray] = []
+    numbers, n_groups = np.zeros(codes.shape[1], INDEX_DTYPE), 1
+    for line in codes[::-1]:
+        if n_groups >= MANY * len(numbers):
+            break
+        different, numbers = np.unique(numbers * MAX_BINS + line, return_inverse=True)
+        n_groups = len(different)
+        groups.append(numbers)
+    return np.array(groups[::-1], INDEX_DTYPE).reshape(-1, codes.shape[1])
 
 
 def condition_kinds(table: ConditionTable) -> IntArray:
@@ -111,31 +156,6 @@ def open_branches(engine: Engine, found: Found, table: ConditionTable) -> list[B
     least = found.penalty.of(KNOWN + 1) + max(found.best, 0.0)
     open_ones = [branch for branch in branches if branch[0] > least]
     return sorted(open_ones, key=lambda branch: (-round(branch[0], 12), branch[1:]))
-
-
-def follow(
-    engine: Engine,
-    penalty: Penalty,
-    conditions: Conditions,
-    branch: Branch,
-    deepest: int,
-    best: float,
-    visits: int,
-) -> tuple[float, list[int], bool]:
-    """Search the rules that begin with one condition.
-
-    Returns the best reduced cost, the conditions that follow (none if nothing better than ``best``
-    was found), and whether the search came to its end.
-    """
-    _, sign, condition = branch
-    codes, gradient = engine.gather((condition_of(conditions.table, condition),))
-    path = np.zeros(MAX_DEPTH, np.int64)
-    start = int(np.searchsorted(conditions.places, condition))
-    value, length, finished = kernels.search_branch(
-        *(codes, sign * gradient, *conditions.arrays, start),
-        *(penalty.of(1), penalty.lambda_1, KNOWN - 1, deepest, best, visits, path),
-    )
-    return float(value), conditions.places[path[: max(length, 0)]].tolist(), bool(finished)
 
 
 def record(
