@@ -33,6 +33,9 @@ JITTER = 1e-9
 ARMIJO = 1e-4
 SLOW = 0.2
 HALVINGS = tuple(0.5**k for k in range(1, 25))
+TOO_FAR = 0.5
+"""Share of the objective's fall at the start of a step that it may rise by at the end."""
+
 REFIT_RIDGE, LEAST_RIDGE = 1e-4, 1e-6
 """Ridges on the mean loss in refits: coefficients stay finite when rules separate the classes."""
 
@@ -128,7 +131,10 @@ def refit(
     def price(coef: FloatArray) -> float:
         return 0.5 * float(ridges @ coef**2)
 
-    return minimise(engine, coef, tol, model, price)
+    def slope(coef: FloatArray) -> FloatArray:
+        return ridges * coef
+
+    return minimise(engine, coef, tol, model, price, slope=slope)
 
 
 def debias_ridge(penalty: Penalty) -> float:
@@ -148,43 +154,55 @@ def minimise(
     price: Callable[[FloatArray], float],
     limits: Limits = NO_LIMITS,
     *,
+    slope: Callable[[FloatArray], FloatArray] | None = None,
     balance: IntArray | None = None,
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
     The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last
-    one's promise, because one Gram matrix costs as much as many steps. The last step is taken as it
-    is unless the objective rises by more than ``tol``: derivatives say little where the loss is
-    flat. In the end the gradient is made orthogonal to the columns of ``balance``.
+    one's promise, because one Gram matrix costs as much as many steps. With ``slope``, the
+    derivative of the price, a step that promises less than all before it is first judged by
+    derivatives alone; if in the end the objective has risen, all begins anew without. At last the
+    gradient is made orthogonal to the columns of ``balance``.
     """
-    coef = coef.copy()
-    loss = float(engine.losses((0.0,))[0])
-    last = -np.inf
+    start, coef = coef, coef.copy()
+    before = float(engine.losses((0.0,))[0]) + price(coef)
+    score = engine.score()
+    last = leapt = -np.inf
     for iteration in range(1, MAX_NEWTON + 1):  # noqa: B007
-        score = engine.score()
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
-        if promise >= -tol:
-            engine.propose(target - coef)
-            reached = float(engine.losses((1.0,))[0])
-            if reached + price(target) <= loss + price(coef) + tol:
-                engine.accept(1.0)
-                coef, loss = target, reached
-                break
-        if promise < SLOW * last and engine.refresh():
+        final = promise >= -tol
+        if not final and promise < SLOW * last and engine.refresh():
             last = -np.inf
             continue
-        step, loss = search_line(engine, coef, target, price, loss, promise)
-        if step == 0.0 and not engine.refresh():
+        ahead = None
+        if slope is not None and promise > leapt:
+            ahead, leapt = leap(engine, coef, target, score, slope), promise
+        if ahead is not None:
+            coef, score = target, ahead
+            if final:
+                break
+        elif final and take_last(engine, coef, target, price, tol):
+            coef = target
             break
-        coef = target if step == 1.0 else coef + step * (target - coef)
+        else:
+            step = search_line(engine, coef, target, price, promise)
+            if step == 0.0 and not engine.refresh():
+                break
+            coef = target if step == 1.0 else coef + step * (target - coef)
+            score = engine.score()
         last = promise
         if limits.over():
             break
     if balance is not None:
         center(engine, coef, balance)
-        loss = float(engine.losses((0.0,))[0])
-    return MasterState(coef, loss + price(coef), iteration)
+    objective = float(engine.losses((0.0,))[0]) + price(coef)
+    if slope is not None and not objective <= before + tol:
+        engine.propose(start - coef)
+        engine.accept(1.0)
+        return minimise(engine, start, tol, model, price, limits, balance=balance)
+    return MasterState(coef, objective, iteration)
 
 
 def minimise_model(
@@ -280,25 +298,68 @@ def invert(matrix: FloatArray) -> FloatArray:
     return inverse
 
 
+def leap(
+    engine: Engine,
+    coef: FloatArray,
+    target: FloatArray,
+    score: FloatArray,
+    slope: Callable[[FloatArray], FloatArray],
+) -> FloatArray | None:
+    """Move the engine to ``target`` and return its score, or None and move it back if that is far.
+
+    The objective is convex: where it does not rise at the end, it has not risen on the way; and it
+    has risen by what it rises at the end at most.
+    """
+    delta = target - coef
+    engine.propose(delta)
+    engine.accept(1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ahead = engine.score()
+        rise = float((ahead + slope(target)) @ delta)
+    if rise <= TOO_FAR * -float((score + slope(coef)) @ delta):
+        return ahead
+    engine.accept(-1.0)
+    return None
+
+
+def take_last(
+    engine: Engine,
+    coef: FloatArray,
+    target: FloatArray,
+    price: Callable[[FloatArray], float],
+    tol: float,
+) -> bool:
+    """Move the engine to ``target`` unless the objective rises by more than ``tol``.
+
+    Nothing else is asked of the last step: derivatives say little where the loss is flat.
+    """
+    loss = float(engine.losses((0.0,))[0])
+    engine.propose(target - coef)
+    reached = float(engine.losses((1.0,))[0])
+    if reached + price(target) > loss + price(coef) + tol:
+        return False
+    engine.accept(1.0)
+    return True
+
+
 def search_line(
     engine: Engine,
     coef: FloatArray,
     target: FloatArray,
     price: Callable[[FloatArray], float],
-    loss: float,
     promise: float,
-) -> tuple[float, float]:
-    """Move the engine towards ``target`` as far as the objective falls; return step and loss."""
-    objective = loss + price(coef)
+) -> float:
+    """Move the engine towards ``target`` as far as the objective falls; return the step."""
+    objective = float(engine.losses((0.0,))[0]) + price(coef)
     delta = target - coef
     engine.propose(delta)
-    for steps in ((1.0,), HALVINGS):
-        for step, new_loss in zip(steps, engine.losses(steps), strict=True):
-            new = new_loss + price(coef + step * delta)
+    for steps in ((1.0,), HALVINGS[:2], HALVINGS[2:]):
+        for step, loss in zip(steps, engine.losses(steps), strict=True):
+            new = loss + price(coef + step * delta)
             if new <= objective + ARMIJO * step * promise:
                 engine.accept(step)
-                return step, float(new_loss)
-    return 0.0, loss
+                return step
+    return 0.0
 
 
 def center(engine: Engine, coef: FloatArray, free: Sequence[int] | IntArray = (0,)) -> None:

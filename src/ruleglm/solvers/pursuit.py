@@ -24,7 +24,7 @@ from ruleglm.solvers.columns import null_coefficients
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
-GROWTH = 0.15
+GROWTH = 0.3
 """Share of the model's terms that one round may add."""
 
 N_CANDIDATES = 24
