@@ -101,7 +101,7 @@ def main():
             table.setdefault(label, {})[name] = values
         print(f"{name}: default {table['default'][name].round(4).tolist()}", flush=True)
     print(
-        "\nskill at complexity 30, 60, 120, means over the sets; others: difference from the default"
+        "\nskill at complexity 30, 60, 120, means over the sets; others: difference from the first"
     )
     for label, found in table.items():
         base = table["default"] if label != "default" else dict.fromkeys(found, 0.0)
