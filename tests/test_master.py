@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
-from ruleglm.solvers import refit, solve_master
+from ruleglm.solvers import master, refit, solve_master
 from ruleglm.solvers.master import REFIT_RIDGE, minimise_model, solve_positive
 from tests.reference.binarise import rule_column
 from tests.reference.glm import solve_l1_glm
@@ -156,6 +156,34 @@ def test_a_loose_refit_does_not_rise_by_more_than_its_tolerance(name):
         assert state.objective <= 1.1 * before
         after = engine.set_coefficients(state.coef) + 0.5 * ridge * (state.coef[1:] ** 2).sum()
         assert state.objective == pytest.approx(after, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_refits_from_afar_find_the_same_minimum(name, monkeypatch):
+    """Whole Newton steps from there are often far too long, and have to be taken back."""
+    outcomes = []
+
+    def leap(*given):
+        outcomes.append(ahead := true_leap(*given))
+        return ahead
+
+    true_leap = master.leap
+    monkeypatch.setattr(master, "leap", leap)
+    for seed in range(20):
+        rng, codes, y, rules = random_problem(seed, name)
+        engine = build_engine(codes, y, get_family(name), rules[:4])
+        null = np.zeros(1 + len(engine.rules))
+        null[0] = engine.null_intercept()
+        engine.set_coefficients(null)
+        near = refit(engine, null, 1e-2, 1e-12)
+        start = near.coef + 5.0 * rng.standard_normal(len(null))
+        engine.set_coefficients(start)
+        far = refit(engine, start, 1e-2, 1e-12)
+        assert far.objective == pytest.approx(near.objective, rel=1e-9)
+        np.testing.assert_allclose(far.coef, near.coef, atol=1e-4)
+    taken = [ahead is not None for ahead in outcomes]
+    assert any(taken)
+    assert not all(taken)
 
 
 def test_ill_conditioned_systems_are_solved_without_a_warning():

@@ -199,8 +199,7 @@ def minimise(
         center(engine, coef, balance)
     objective = float(engine.losses((0.0,))[0]) + price(coef)
     if slope is not None and not objective <= before + tol:
-        engine.propose(start - coef)
-        engine.accept(1.0)
+        engine.set_coefficients(start)
         return minimise(engine, start, tol, model, price, limits, balance=balance)
     return MasterState(coef, objective, iteration)
 
@@ -318,7 +317,7 @@ def leap(
         rise = float((ahead + slope(target)) @ delta)
     if rise <= TOO_FAR * -float((score + slope(coef)) @ delta):
         return ahead
-    engine.accept(-1.0)
+    engine.set_coefficients(coef)
     return None
 
 
