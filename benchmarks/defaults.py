@@ -32,14 +32,13 @@ SETTINGS = {
     "ridge=100": {"ridge": 100.0},
 }
 CONSTANTS = {
-    "search ridge 1": ("ruleglm.fitting", "SEARCH_RIDGE", 1.0),
-    "search ridge 30": ("ruleglm.fitting", "SEARCH_RIDGE", 30.0),
+    "search ridge 3": ("ruleglm.fitting", "SEARCH_RIDGE", 3.0),
+    "search ridge 300": ("ruleglm.fitting", "SEARCH_RIDGE", 300.0),
     "walk ridge 1": ("ruleglm.fitting", "WALK_RIDGE", 1.0),
     "walk ridge 30": ("ruleglm.fitting", "WALK_RIDGE", 30.0),
     "luck 0": ("ruleglm.pricing.gains", "LUCK", 0.0),
     "luck 1": ("ruleglm.pricing.gains", "LUCK", 1.0),
-    "growth 0.1": ("ruleglm.solvers.pursuit", "GROWTH", 0.1),
-    "growth 1": ("ruleglm.solvers.pursuit", "GROWTH", 1.0),
+    "growth 0.3": ("ruleglm.solvers.pursuit", "GROWTH", 0.3),
     "no polish": ("ruleglm.solvers.pursuit", "POLISH", 1e9),
     "polish always": ("ruleglm.solvers.pursuit", "POLISH", 0.0),
 }

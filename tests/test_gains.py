@@ -130,6 +130,20 @@ def test_the_best_rules_of_degree_one_and_two_are_found(seed, name, weighted, ma
     check_candidates(found, engine, table, pricer, noise, max_degree, ridge)
 
 
+@given(seeds, families, flags)
+def test_the_ridge_falls_as_the_model_becomes_sure(seed, name, weighted):
+    engine, table = random_engine(seed, name, weighted)
+    ridge, before = draw_ridge(seed, engine), engine.hessian_sum()
+    pricer = GainPricer(table, 2, ridge)
+    pricer.prepare(engine)
+    engine.propose(np.array([2.0 if name == "binomial" else -0.5]))
+    engine.accept(1.0)
+    left = min(1.0, engine.hessian_sum() / before)
+    found = pricer.price(engine, 0.0, ALL, NO_LIMITS, full=True)
+    assert pricer.ridge == pytest.approx(left * ridge, rel=1e-12)
+    check_candidates(found, engine, table, pricer, 0.0, 2, left * ridge)
+
+
 @settings(max_examples=15)
 @given(seeds, families, flags)
 def test_the_exhaustive_search_finds_the_best_rule_of_degree_three(seed, name, weighted):

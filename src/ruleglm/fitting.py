@@ -40,11 +40,14 @@ SHRINK_TOL = 1e-7
 DEFAULT_RIDGE = 10.0
 """Ridge of a refit where none is chosen, in rows."""
 
-SEARCH_RIDGE = 10.0
-"""Ridge on a rule that a pursuit looks at, in rows: few rows must not look good by chance."""
+SEARCH_RIDGE = 30.0
+"""Ridge on a rule that a pursuit looks at first, in rows: few must not look good by chance."""
 
 WALK_RIDGE = 10.0
-"""Ridge on the coefficients of a pursuit's model, in rows."""
+"""Ridge on the coefficients of a pursuit's model, in rows.
+
+It is smaller, because what a rule leaves unexplained calls for others like it.
+"""
 
 MAX_DEGREE = 8
 """The most conditions of a rule in a pursuit without a limit."""

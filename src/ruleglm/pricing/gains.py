@@ -68,7 +68,8 @@ class GainPricer:
     ----------
     table : ConditionTable
     max_degree : int
-    ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance
+    ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance. It
+        falls with the second derivative of the loss, as a model of classes becomes sure
     exhaustive : bool, whether all pairs are searched on all bins, and all rules of degree 3 with at
         most two conditions on a feature, or only the best pairs and extensions of the best rules
     bans : Bans, optional
@@ -87,7 +88,8 @@ class GainPricer:
         self._bans = bans
         self._passed_over: dict[BinRule, None] = {}
         self._max_degree = max_degree
-        self.ridge = ridge
+        self.ridge = self._first_ridge = ridge
+        self._first_total = 0.0
         self._exhaustive = exhaustive
         self._pairs = _tuples(table, 2)[: None if max_degree > 1 else 0]
         self._hot = self._pairs
@@ -96,7 +98,11 @@ class GainPricer:
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
 
     def prepare(self, engine: Engine) -> None:
-        """Give an engine the coarse bins, if there are more pairs than are searched on all bins."""
+        """Get to know an engine that stands at the empty model.
+
+        It is given the coarse bins, if there are more pairs than are searched on all bins.
+        """
+        self._first_total = engine.hessian_sum()
         if len(self._pairs) > N_HOT:
             engine.set_coarse(self.lookup, self._coarse.n_bins)
 
@@ -131,6 +137,7 @@ class GainPricer:
         full : bool, whether all pairs of features are searched, or those that were best last time
         """
         total = engine.hessian_sum()
+        self.ridge = self._first_ridge * min(1.0, total / max(self._first_total, 1e-300))
         found: dict[BinRule, Candidate] = {}
         self._passed_over = {}
         _offer(found, self._price_features(engine, total))

@@ -80,9 +80,9 @@ class ClassWalk(Walk):
         self.coef = np.column_stack(null_class_coefs(classes))
         self._hopes = np.full(len(classes), np.inf)
         self._done = {}
-        for pricer, engine in zip(pricers, classes.engines, strict=True):
-            pricer.prepare(engine)
         self.stand()
+        for k, pricer in enumerate(pricers):
+            pricer.prepare(classes.turn_to(k))
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
 

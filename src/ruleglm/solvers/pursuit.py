@@ -24,8 +24,8 @@ from ruleglm.solvers.columns import null_coefficients
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
-GROWTH, ONE_BY_ONE = 0.3, 10
-"""Share of the model's terms, but for the first ones, that a round may add; at least one."""
+GROWTH = 0.15
+"""Share of the model's terms that one round may add."""
 
 N_CANDIDATES = 24
 """Rules outside the model that a round looks at."""
@@ -274,7 +274,7 @@ class Walk:
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         best, n_added = None, 0
-        for _ in range(max(1, round(GROWTH * (n_terms - ONE_BY_ONE)))):
+        for _ in range(max(1, round(GROWTH * n_terms))):
             with np.errstate(divide="ignore", invalid="ignore"):
                 worth = (table.additions(self.pricer.ridge) - luck) / costs
             worth[table.member] = 0.0
