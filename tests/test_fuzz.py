@@ -22,6 +22,12 @@ def test_random_fits_hold_what_is_promised():
     assert kinds.count("refused") >= 5
 
 
+@pytest.mark.parametrize("seed", [170_063, 170_694])
+def test_cases_that_failed_once(seed):
+    """A gamma loss that jumps when a term goes; banned rules whose neighbours are worth nothing."""
+    assert run_case(seed).what == "fit"
+
+
 def test_a_seed_is_a_case():
     first, second = draw_case(5)[0], draw_case(5)[0]
     assert first.describe() == second.describe()

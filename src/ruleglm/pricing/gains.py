@@ -202,7 +202,7 @@ class GainPricer:
             gains = slopes**2 / (curves - curves**2 / total + self.ridge)
             luck = np.array([self.luck(degree) for degree in others.degrees.tolist()])
             worth = (gains - luck * noise) / (1.0 + DEGREE_WEIGHT * others.degrees)
-            k = int(np.argmax(np.round(worth / max(worth.max(), 1e-300), DIGITS)))
+            k = int(np.argmax(np.round(worth / max(np.abs(worth).max(), 1e-300), DIGITS)))
             yield from self._make(others.conditions(k), gains[k])
 
     def _price_pairs(self, engine: Engine, total: float, full: bool) -> Iterator[Candidate]:

@@ -160,20 +160,20 @@ def minimise(
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
     The second derivatives are kept for as long as each step leaves less than ``SLOW`` of the last
-    one's promise, because one Gram matrix costs as much as many steps. With ``slope``, the
-    derivative of the price, a step that promises less than all before it is first judged by
-    derivatives alone; if in the end the objective has risen, all begins anew without. At last the
-    gradient is made orthogonal to the columns of ``balance``.
+    one's promise, and none promises more than the whole objective, because one Gram matrix costs as
+    much as many steps. With ``slope``, the derivative of the price, a step that promises less than
+    all before it is first judged by derivatives alone; if in the end the objective has risen, all
+    begins anew without. At last the gradient is made orthogonal to the columns of ``balance``.
     """
     start, coef = coef, coef.copy()
     before = float(engine.losses((0.0,))[0]) + price(coef)
     score = engine.score()
-    last = leapt = -np.inf
+    last, leapt = -np.inf, -before
     for iteration in range(1, MAX_NEWTON + 1):  # noqa: B007
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
         final = promise >= -tol
-        if not final and promise < SLOW * last and engine.refresh():
+        if not final and promise < max(SLOW * last, -before) and engine.refresh():
             last = -np.inf
             continue
         ahead = None
