@@ -57,6 +57,9 @@ ACCURACY = 0.01
 CIRCLES = 10
 """Rounds one after the other that lead to models seen before, after which the path ends."""
 
+HUGE = 1e100
+"""Loss without a term that is about to go, at which its derivatives are of no use."""
+
 LEAST_GAIN = 1e-10
 """Gain per unit of complexity, relative to the null loss, at which there is nothing left."""
 
@@ -433,10 +436,13 @@ class Walk:
         return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members, signs)
 
     def move(self, coef: FloatArray) -> None:
-        """Go to other coefficients."""
+        """Go to other coefficients, or to those of the empty model where the loss is huge."""
         self.engine.propose(coef - self.coef)
         self.engine.accept(1.0)
         self.coef = coef
+        if not self.engine.losses((0.0,))[0] < HUGE:
+            self.coef = null_coefficients(self.engine)
+            self.stand()
 
     def stand(self) -> None:
         """Bring the engine to the coefficients."""
