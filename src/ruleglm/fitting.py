@@ -41,7 +41,10 @@ DEFAULT_RIDGE = 10.0
 """Ridge of a refit where none is chosen, in rows."""
 
 SEARCH_RIDGE = 30.0
-"""Ridge on a rule that a pursuit looks at first, in rows: few must not look good by chance."""
+"""Ridge on a rule that a pursuit looks at, in rows: few rows must not look good by chance.
+
+It is that of the empty model, and falls with the second derivative of the loss.
+"""
 
 WALK_RIDGE = 10.0
 """Ridge on the coefficients of a pursuit's model, in rows.
