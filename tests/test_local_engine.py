@@ -497,7 +497,7 @@ def dual_bound(case, design, penalties):
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_any_number_of_threads_gives_the_same_bits(name, weighted, monkeypatch):
-    monkeypatch.setattr(parallel, "THREAD_WORK", 1)
+    monkeypatch.setattr(parallel, "PART_WORK", 1)
     n_rows = 2 * local.BLOCK + 1077
     case = draw_case(5, name, n_rows=n_rows, n_rules=8, weighted=weighted)
     tuples = np.array(list(combinations(range(len(N_BINS)), 2)), INDEX_DTYPE)

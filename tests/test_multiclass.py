@@ -305,6 +305,15 @@ def test_no_two_rules_cover_the_same_rows(penalty):
         seen.add(key)
 
 
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_names_of_classes_do_not_matter_to_a_pursuit(load):
+    X, y = load(return_X_y=True, as_frame=True)
+    one, other = (fit("l0", X, labels) for labels in (y, (y + 1) % 3))
+    assert set(one.ensemble_.rules) == set(other.ensemble_.rules)
+    moved = other.predict_proba(X)[:, [1, 2, 0]]
+    np.testing.assert_allclose(one.predict_proba(X), moved, atol=1e-4)
+
+
 @BOTH
 def test_any_number_of_threads_gives_one_model(penalty):
     X, y = load_wine(return_X_y=True, as_frame=True)

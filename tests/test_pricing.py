@@ -2,6 +2,7 @@
 
 import threading
 import time
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,46 @@ def test_deep_search_finds_the_best_rule(seed, max_degree):
         assert priced.best == pytest.approx(best, abs=1e-12)
 
 
+def best_of_levels(engine, codes, n_levels, penalty):
+    """The best reduced cost of intervals of feature 1 with any levels of feature 0, or one alone.
+
+    Once the interval is given, the levels with the most negative sums are the ones to leave out.
+    """
+    _, gradient = engine.gather()
+    best = -np.inf
+    for low, high in combinations_with_replacement(range(codes[1].max() + 1), 2):
+        rows = (low <= codes[1]) & (codes[1] <= high)
+        n_ends = (low > 0) + (high < codes[1].max())
+        for sign in (1, -1):
+            sums = np.sort(np.bincount(codes[0][rows], sign * gradient[rows], n_levels))
+            left = sums.sum() - np.concatenate([[0.0], np.cumsum(sums)])
+            prices = [penalty.of(n_ends + n_out) for n_out in range(n_levels + 1)]
+            best = max(best, (left - prices)[1 - min(n_ends, 1) :].max())
+            best = max(best, sums[-1] - penalty.of(n_ends + 1))
+    return best
+
+
+@settings(max_examples=12)
+@given(seeds, st.sampled_from([5, 30, 150]), st.sampled_from([0.0, 1e-4]), st.booleans())
+def test_a_category_of_many_levels_is_searched_in_no_time(seed, n_levels, lambda_1, first):
+    """There are 2 ** 150 sets of levels; but the best one for each interval of numbers is known."""
+    rng = np.random.default_rng(seed)
+    levels, number = np.arange(4 * n_levels) % n_levels, rng.integers(0, 6, 4 * n_levels)
+    columns = {"level": levels.astype(str), "number": number.astype(float)}
+    table = read_table(pd.DataFrame(columns)[sorted(columns, reverse=not first)])
+    binning = build_binning(table, bins=8)
+    codes = binning.encode(table)
+    y = rng.standard_normal(n_levels)[levels] + (number > 2) + rng.standard_normal(len(levels))
+    engine = LocalEngine(codes, binning.n_bins, y, get_family("gaussian"))
+    engine.set_coefficients(np.array([engine.null_intercept()]))
+    penalty = Penalty(0.01, lambda_1)
+    pricer = HistogramPricer(ConditionTable(binning.features), None, staged=False, n_rules=10)
+    priced = pricer.price(engine, penalty, set(), Limits())
+    best = best_of_levels(engine, codes if first else codes[::-1], n_levels, penalty)
+    assert priced.complete
+    assert priced.best == pytest.approx(best, abs=1e-11)
+
+
 @settings(max_examples=15)
 @given(seeds, st.integers(1, 3))
 def test_the_integer_program_agrees(seed, max_degree):
@@ -215,7 +256,7 @@ def test_rules_of_the_model_are_not_returned_again():
 
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_threads_do_not_change_the_result(n_threads, monkeypatch):
-    monkeypatch.setattr("ruleglm.parallel.THREAD_WORK", 10)
+    monkeypatch.setattr("ruleglm.parallel.PART_WORK", 10)
     codes, binning, y = random_rows(3, n=500, n_features=6)
     results = []
     for threads in (1, n_threads):
@@ -227,7 +268,7 @@ def test_threads_do_not_change_the_result(n_threads, monkeypatch):
 
 
 def test_threads_only_search_and_one_writes_down(monkeypatch):
-    monkeypatch.setattr("ruleglm.parallel.THREAD_WORK", 10)
+    monkeypatch.setattr("ruleglm.parallel.PART_WORK", 10)
     codes, binning, y = random_rows(8, n=400, n_features=6)
     engine = LocalEngine(codes, binning.n_bins, y, get_family("gaussian"), n_threads=3)
     engine.set_coefficients(np.array([engine.null_intercept()]))

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
 from ruleglm.kernels.gains import TIE
-from ruleglm.kernels.search import MAX_DEPTH, fill_reach
+from ruleglm.kernels.search import MAX_DEPTH, fill_reach, settle_reach
 from ruleglm.pricing import ConditionTable
 from ruleglm.pricing.deep import MANY, condition_kinds, group_rows
 from tests.pricing_cases import (
@@ -350,19 +350,25 @@ def test_group_rows(seed, n_features, top):
     rng = np.random.default_rng(seed)
     codes = rng.choice([0, top // 2, top], (n_features, 12)).astype(CODE_DTYPE)
     groups = group_rows(codes)
-    first = n_features - len(groups)
+    first = n_features + 1 - len(groups)
     sizes = [len(np.unique(codes[f:], axis=1).T) for f in range(n_features)]
     assert first == next((f for f in range(n_features)[::-1] if sizes[f] >= MANY * 12), 0)
     totals, reach = np.zeros(12), np.empty(258)
     gain, rows = rng.normal(size=12), rng.permutation(12)[:8].astype(np.int32)
-    for f, numbers in enumerate(groups, first):
+    for f, numbers in enumerate(groups[:-1], first):
         alike = (codes[f:, :, None] == codes[f:, None]).all(axis=0)
         assert_array_equal(alike, numbers[:, None] == numbers)
         assert_array_equal(np.unique(numbers), np.arange(sizes[f]))
+        later = groups[f - first + 1]
+        settled = int(rng.choice([0, top // 2, top]))
         fill_reach(codes[f], gain, rows, numbers, totals, 256, reach)
-        sums = np.maximum(np.bincount(numbers[rows], gain[rows], 12), 0.0)
+        if settled:
+            settle_reach(codes[f], gain, rows, later, settled, totals, 256, reach)
+        open_rows, fixed = rows[codes[f, rows] >= settled], rows[codes[f, rows] < settled]
+        sums = np.maximum(np.bincount(numbers[open_rows], gain[open_rows], 12), 0.0)
         bins = np.array([codes[f, numbers == k].max(initial=0) for k in range(12)])
         expected = np.concatenate([[0.0], np.cumsum(np.bincount(bins, sums, 256))])
+        expected[1:] += np.maximum(np.bincount(later[fixed], gain[fixed], 12), 0.0).sum()
         assert_allclose(reach[:257], expected, atol=1e-12)
         assert not totals.any()
 

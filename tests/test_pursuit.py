@@ -248,10 +248,23 @@ def test_features_without_conditions_leave_the_linear_terms():
     assert not any(model.rules for model in path)
 
 
+@each_family
+def test_the_ridge_of_the_search_falls_as_the_model_becomes_sure(name):
+    case = draw_case(8, name)
+    walk = case.walk()
+    before = walk.engine.hessian_sum()
+    step = np.zeros(len(walk.coef))
+    step[0] = 2.0 if name == "binomial" else -0.5
+    walk.move(walk.coef + step)
+    walk.search(Limits())
+    left = min(1.0, walk.engine.hessian_sum() / before)
+    assert walk.pricer.ridge == pytest.approx(left * case.ridge, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["gaussian", "poisson"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_any_number_of_threads_gives_the_same_path(name, weighted, monkeypatch):
-    monkeypatch.setattr(parallel, "THREAD_WORK", 100)
+    monkeypatch.setattr(parallel, "PART_WORK", 100)
     case = draw_case(4, name, n=500, weighted=weighted)
     paths = [case.follow(9.0, n_threads=n_threads) for n_threads in (1, 2, 3)]
     assert len(paths[0]) > 4

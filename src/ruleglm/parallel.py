@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -10,8 +11,14 @@ from threadpoolctl import threadpool_limits
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-THREAD_WORK = 1_000_000
-"""Elementary additions below which threads cost more than they save."""
+PART_WORK = 500_000
+"""Elementary additions, about half a millisecond, of the smallest part that is worth a thread."""
+
+MAX_PARTS = 16
+"""The most parts that work is cut into."""
+
+ANY_THREADS = 1 << 62
+"""Work that is worth threads, however few the items."""
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -37,11 +44,18 @@ class Workers:
         self, function: Callable[[Item], Answer], items: Iterable[Item], work: int
     ) -> Iterator[Answer]:
         """Apply ``function`` as :meth:`map` does, and give the answers one by one, in order."""
-        if self.n_threads == 1 or work < THREAD_WORK:
+        if self.n_threads == 1 or n_parts(work) == 1:
             return map(function, items)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads)
-        return self._pool.map(function, items)
+        every = list(items)
+        runs = [every[part] for part in cut(len(every), n_parts(work))]
+        return chain.from_iterable(self._pool.map(lambda run: list(map(function, run)), runs))
+
+
+def n_parts(work: int) -> int:
+    """Return the number of parts for some work, whatever the number of threads."""
+    return max(1, min(MAX_PARTS, work // PART_WORK))
 
 
 def cut(length: int, n_parts: int, multiple: int = 1) -> list[slice]:

@@ -28,7 +28,7 @@ from ruleglm.files import RowFiles
 from ruleglm.fitting import PathModel
 from ruleglm.frames import Table, TableScan
 from ruleglm.multiclass import fit_path
-from ruleglm.parallel import THREAD_WORK, Workers
+from ruleglm.parallel import ANY_THREADS, Workers
 from ruleglm.path import TradeoffPath
 from ruleglm.pricing import Limits, Penalty
 from ruleglm.progress import Advance, Callback, FitProgress, Monitor, progress
@@ -103,7 +103,7 @@ def validate_path(
             advance()
             return answer
 
-        answers = Workers(n_threads).map(run, range(n_folds), THREAD_WORK)
+        answers = Workers(n_threads).map(run, range(n_folds), ANY_THREADS)
     models = tuple(chain.from_iterable(paths))
     late = any(each for _, each in answers)
     if monitor.stopped:

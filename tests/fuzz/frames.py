@@ -305,9 +305,11 @@ def is_plain(column):
 
 
 def as_kept(column, library):
-    if library == "polars" and column.kind == "ordered":  # polars knows no order of categories
-        return Column(column.values, column.dtype, "level", column.unseen)
-    return column
+    """The column as another library has it; categories of polars are text and have no order."""
+    if library != "polars" or column.dtype != "category":
+        return column
+    floats = any(isinstance(value, float) for value in column.values)
+    return Column(column.values, column.dtype, "number" if floats else "level", column.unseen)
 
 
 def convert(frame, library):

@@ -118,8 +118,9 @@ def draw_wishes(rng, given, flaws, frame, target):
         key = pick(rng, ("allowed_interactions", "forbidden_interactions"))
         given[key] = [pair]
         flaws |= {"mip"} if given["pricing"] == "mip" else set()
-    if numbers and rng.random() < 0.1:
-        given["thresholds"] = {pick(rng, numbers): sorted({0.0, float(rng.normal())})}
+    full = [name for name in kept if kinds[name] == "number"]
+    if full and rng.random() < 0.1:
+        given["thresholds"] = {pick(rng, full): sorted({0.0, float(rng.normal())})}
 
 
 def draw_rule(rng, frame):

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ruleglm import kernels, parallel
+from ruleglm import kernels
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import SUM_DTYPE, BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.engines.base import histogram_starts
-from ruleglm.engines.gram import MAX_PARTS
 from ruleglm.engines.packed import complement, evaluate
-from ruleglm.parallel import Workers, cut
+from ruleglm.parallel import Workers, cut, n_parts
 
 SAMPLE_ROWS = 200_000
 """Rows on which pairs of features are chosen, at least, where there are more than twice as many."""
@@ -61,10 +60,10 @@ def fill_joint(
         out[:, limits[0] : limits[-1]] = target
 
     work = len(tuples) * codes.shape[1] * len(values)
-    if workers.n_threads == 1 or work < parallel.THREAD_WORK:
+    if workers.n_threads == 1 or n_parts(work) == 1:
         kernels.fill_histograms(codes, tuples, n_bins, values, starts, out)
     else:
-        workers.map(fill, cut(len(tuples), MAX_PARTS), work)
+        workers.map(fill, cut(len(tuples), n_parts(work)), work)
     return out
 
 
@@ -95,8 +94,8 @@ def fill_rules(
     def fill(part: slice) -> None:
         kernels.fill_within(codes, columns[part], wanted[part], n_bins, values, starts, out[part])
 
-    n_parts = MAX_PARTS if workers.n_threads > 1 else 1
-    workers.map(fill, cut(len(rules), n_parts), int(np.count_nonzero(wanted)) * n_rows)
+    work = int(np.count_nonzero(wanted)) * n_rows
+    workers.map(fill, cut(len(rules), n_parts(work)), work)
     if turned:
         all_rows = np.zeros((len(values), starts[-1]))
         places = np.repeat(asked, n_bins)

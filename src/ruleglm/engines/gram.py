@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ruleglm import kernels, parallel
+from ruleglm import kernels
 from ruleglm.dtypes import FloatArray, WordArray
-from ruleglm.parallel import Workers, cut
-
-MAX_PARTS = 16
-"""The most parts that a sum over rows is cut into for threads."""
+from ruleglm.parallel import Workers, cut, n_parts
 
 LINEAR_ROWS = 2048
 """Rows of the linear terms that are weighted at a time."""
@@ -29,7 +26,7 @@ class RowSums:
 
     def parts(self, work: int) -> Iterable[slice]:
         """Return the parts of the rows for some work."""
-        return cut(self._n_rows, 1 if work < parallel.THREAD_WORK else MAX_PARTS, 64)
+        return cut(self._n_rows, n_parts(work), 64)
 
     def add(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
         """Add up a sum over rows from its parts, in their order."""
@@ -47,7 +44,7 @@ class RowSums:
             kernels.sum_columns(columns, values, rows.start, rows.stop, out)
             return out
 
-        return self.add(total, self._n_rows * len(columns))
+        return self.add(total, self._n_rows * len(columns) // 4)
 
     def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
         """Return the shared weights of the columns from ``n_old`` on with all up to themselves.

@@ -226,7 +226,7 @@ class LocalEngine(HeldColumns):
             _, hessian = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
             return self._mean_part(hessian, rows)
 
-        return float(sum(self.workers.map(block_sum, self._blocks(), 20 * self.n_rows)))
+        return float(sum(self.workers.map(block_sum, self._blocks(), 10 * self.n_rows)))
 
     def dispersion(self) -> float:
         """Return the mean squared derivative of the loss over the mean second derivative."""
@@ -276,7 +276,7 @@ class LocalEngine(HeldColumns):
                 values += theta * self._offset[rows]
             return self._mean_part(values, rows)
 
-        return float(sum(self.workers.map(block_value, self._blocks(), 20 * self.n_rows)))
+        return float(sum(self.workers.map(block_value, self._blocks(), 10 * self.n_rows)))
 
     def tilt_range(self, tilt: FloatArray) -> tuple[float, float, float]:
         """Return the least and the largest factor of a tilt, and the mass that it moves."""
@@ -360,7 +360,7 @@ class LocalEngine(HeldColumns):
 
         with np.errstate(over="ignore", invalid="ignore"):
             total = sum(
-                self.workers.map(block_losses, self._blocks(), 20 * self.n_rows * len(steps))
+                self.workers.map(block_losses, self._blocks(), 10 * self.n_rows * len(steps))
             )
         return np.asarray(total)
 
@@ -373,7 +373,7 @@ class LocalEngine(HeldColumns):
             weights = 1.0 / self._n_total if self._weights is None else self._weights[rows]
             np.multiply(values, weights, out=out[rows])
 
-        self.workers.map(fill, self._blocks(), 20 * self.n_rows)
+        self.workers.map(fill, self._blocks(), 10 * self.n_rows)
         return out
 
     def _both_rows(self) -> FloatArray:
@@ -385,7 +385,7 @@ class LocalEngine(HeldColumns):
                 both[:, rows] = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
                 both[:, rows] *= weight if self._weights is None else self._weights[rows]
 
-            self.workers.map(fill, self._blocks(), 20 * self.n_rows)
+            self.workers.map(fill, self._blocks(), 10 * self.n_rows)
             self._both = both
             self._gradient = both[0]
         return self._both
@@ -420,7 +420,7 @@ class LocalEngine(HeldColumns):
 
     def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
         linear, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
-        work = self.n_rows * (1 + int(np.count_nonzero(coef)))
+        work = self.n_rows * (1 + int(np.count_nonzero(coef)) // 8)
 
         def add(rows: slice) -> None:
             out[rows] += coef[0]

@@ -7,10 +7,11 @@ from ruleglm.kernels.compile import finite_kernel
 UPTO, ABOVE, DIFFERS, ALONE = 0, 1, 2, 3
 """How a condition joins others of its feature: ``<=`` with ``>``, ``!=`` with ``!=``, or not."""
 
-MAX_DEPTH = 64
+MAX_DEPTH = 256
+"""Conditions behind the first at which a search is given up."""
 
 ROUNDING = 1e-12
-"""Share of a sum by which the order of its terms may change it."""
+"""Share of all positive gains that is of no interest: the order of terms may change a sum by it."""
 
 
 @finite_kernel
@@ -26,6 +27,17 @@ def may_join(new, feature, taken, together, apart):
         if inside:
             return True
     return False
+
+
+@finite_kernel
+def is_dominated(c, plus, lo, hi, kind, feature):
+    """Tell whether the next tighter condition, if it is listed, keeps the same positive gains."""
+    near = c - 1 if kind[c] == UPTO else c + 1
+    if kind[c] > ABOVE or not 0 <= near < lo.shape[0]:
+        return False
+    if kind[near] != kind[c] or feature[near] != feature[c]:
+        return False
+    return plus[hi[near] + 1] - plus[lo[near]] >= plus[hi[c] + 1] - plus[lo[c]]
 
 
 @finite_kernel
@@ -45,6 +57,23 @@ def fill_reach(codes, gain, rows, groups, totals, n_bins, reach):
 
 
 @finite_kernel
+def settle_reach(codes, gain, rows, later, settled, totals, n_bins, reach):
+    """Correct `fill_reach` for bins below ``settled``, which only later features divide.
+
+    What their rows gain by the groups of these features is put down to the first bin.
+    """
+    for r in rows:
+        if codes[r] < settled:
+            totals[later[r]] += gain[r]
+    most = 0.0
+    for r in rows:
+        most += max(totals[later[r]], 0.0)
+        totals[later[r]] = 0.0
+    reach[1 : n_bins + 1] += most - reach[settled]
+    reach[1:settled] = most
+
+
+@finite_kernel
 def fill_sums(codes, gain, rows, n_bins, plus, minus):
     """Fill in the running sums over bins of the positive and of the negative gains of rows."""
     plus[: n_bins + 1], minus[: n_bins + 1] = 0.0, 0.0
@@ -55,6 +84,48 @@ def fill_sums(codes, gain, rows, n_bins, plus, minus):
     for b in range(n_bins):
         plus[b + 1] += plus[b]
         minus[b + 1] += minus[b]
+
+
+@finite_kernel
+def leave_out(plus, minus, missing, first, lo, kind, feature, step, most, out):
+    """Choose the best ``!=`` of a feature, from a first condition on, if nothing comes after it.
+
+    Parameters
+    ----------
+    plus, minus : running sums over bins, see fill_sums
+    missing, first, step : see search_branch
+    lo, kind, feature : conditions
+    most : int, the most to choose
+    out : OUT, the conditions, ascending
+
+    Returns
+    -------
+    value : float, the gain of the rows that are left, less ``step`` for each condition
+    n_out : int, the number of conditions, at least one if there is one
+    """
+    value, n_out = plus[missing] - minus[missing], 0
+    before, chosen = -np.inf, -1
+    while n_out < most:
+        least, last, chosen = np.inf, chosen, -1
+        for c in range(first, lo.shape[0]):
+            if feature[c] != feature[first]:
+                break
+            b = lo[c]
+            gain = plus[b + 1] - plus[b] - (minus[b + 1] - minus[b])
+            new = gain > before or (gain == before and c > last)
+            if kind[c] == DIFFERS and new and gain < least:
+                least, chosen = gain, c
+        if chosen < 0 or (n_out > 0 and least >= -step):
+            break
+        value -= least + step
+        place = n_out
+        while place > 0 and out[place - 1] > chosen:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = chosen
+        before = least
+        n_out += 1
+    return value, n_out
 
 
 @finite_kernel
@@ -104,8 +175,9 @@ def search_branch(
     ----------
     codes : (n_features, n_rows) uint8
     gain : (n_rows,) float64, what a covered row adds to the value
-    groups : (n_grouped, n_rows) int64, for each of the last features the groups of rows, numbered
-        from 0 on, that it and those after it cannot tell apart
+    groups : (n_grouped + 1, n_rows) int64, for each of the last features the groups of rows,
+        numbered from 0 on, that it and those after it cannot tell apart; behind the last there is
+        one group
     n_bins : (n_features,) int64
     lo, hi : (n_conditions,) int64, see ruleglm.kernels.pricing
     kind, feature : (n_conditions,) int64, see above
@@ -115,30 +187,36 @@ def search_branch(
     start : int, the first condition
     price, step : float, penalties of the first condition alone and of each further condition
     known : int, further conditions, from none on, up to which nothing is better than ``best``
-    depth : int, the most further conditions
+    depth : int, the most further conditions; above `MAX_DEPTH` that many end the search
     best : float, not negative, only better reduced costs are of interest
     limit : int, the most rows to visit, counted for each feature looked at
     path : (MAX_DEPTH,) int64, OUT, the further conditions of the best conjunction
 
     Returns
     -------
-    best : float, the reduced cost of the best conjunction, or ``best`` if none is better
+    best : float, the reduced cost of the best conjunction, or ``best`` if none is better; another
+        one may be better by `ROUNDING` of all positive gains
     length : int, its further conditions, -1 if none is better
-    finished : bool, whether the search ended before ``limit``
+    finished : bool, whether the search came to its end
     """
     n_rows = codes.shape[1]
-    depth = min(depth, MAX_DEPTH)
+    endless, depth = depth > MAX_DEPTH, min(depth, MAX_DEPTH)
     rows = np.empty((depth + 1, n_rows), np.int32)
     counts = np.empty(depth + 1, np.int64)
     taken = np.empty(depth + 1, np.int64)  # the condition that leads to a level
     here = np.empty(depth + 1, np.int64)  # the condition being looked at
     filled = np.empty(depth + 1, np.int64)  # the feature whose sums a level holds
-    limited = together.shape[0] > 0
     plus = np.empty((depth + 1, 258))
     minus = np.empty((depth + 1, 258))
     reach = np.empty((depth + 1, 258))
-    grouped = codes.shape[0] - groups.shape[0]
+    grouped = codes.shape[0] + 1 - groups.shape[0]
+    closed = codes.shape[0] - 1  # the feature whose ``!=`` are chosen together, if it has any
+    if not (kind[feature == closed] == DIFFERS).any():
+        closed = -1
+    limited = together.shape[0] > 0
+    slack = ROUNDING * np.maximum(gain, 0.0).sum()
     totals = np.zeros(n_rows)
+    differing = np.empty(MAX_DEPTH, np.int64)
     f = feature[start]
     every = np.arange(n_rows).astype(np.int32)
     counts[0] = keep_rows(
@@ -164,52 +242,56 @@ def search_branch(
                 continue
         elif limited and not may_join(f, feature, taken[: level + 1], together, apart):
             continue
+        missing = n_bins[f] - 1
         if filled[level] != f:
+            mine = rows[level, : counts[level]]
             if f >= grouped:
-                mine = rows[level, : counts[level]]
-                same = groups[f - grouped]
+                same, later = groups[f - grouped], groups[f - grouped + 1]
                 fill_reach(codes[f], gain, mine, same, totals, n_bins[f], reach[level])
-                most = reach[level, n_bins[f]] * (1.0 + ROUNDING)
-                if most - price - step * max(level + 1, known + 1) <= best:
+                if f == feature[last] and lo[last] > 0:  # levels before the last are there to stay
+                    settle_reach(
+                        codes[f], gain, mine, later, lo[last], totals, n_bins[f], reach[level]
+                    )
+                most = reach[level, n_bins[f]]
+                if most - price - step * max(level + 1, known + 1) <= best + slack:
                     here[level] = n_conditions
                     continue
             filled[level] = f
             visited += counts[level]
-            mine = rows[level, : counts[level]]
             fill_sums(codes[f], gain, mine, n_bins[f], plus[level], minus[level])
-        above, below = hi[c] + 1, lo[c]
+            if f == closed:
+                value, n_out = leave_out(
+                    *(plus[level], minus[level], missing, c, lo, kind, feature),
+                    *(step, depth - level, differing),
+                )
+                value -= price + step * level
+                if n_out > 0 and value > best:
+                    best, length = value, level + n_out
+                    path[:level], path[level:length] = taken[1 : level + 1], differing[:n_out]
+                if n_out == depth - level and endless:
+                    return best, length, False
+        if f == closed and kind[c] == DIFFERS:
+            continue
+        below, above = lo[c], hi[c] + 1
         won = plus[level, above] - plus[level, below]
         lost = minus[level, above] - minus[level, below]
-        missing = n_bins[f] - 1
+        most = reach[level, above] - reach[level, below] if f >= grouped else won
         if kind[c] == DIFFERS:
-            won = plus[level, missing] - won
-            lost = minus[level, missing] - lost
+            won, lost = plus[level, missing] - won, minus[level, missing] - lost
+            most = reach[level, missing] - most if f >= grouped else won
         if lost >= minus[level, missing + 1]:
             continue
         cost = price + step * (level + 1)
         if won - lost - cost > best:
-            best = won - lost - cost
-            length = level + 1
-            for k in range(level):
-                path[k] = taken[k + 1]
-            path[level] = c
-        if level + 1 >= depth or lost <= 0.0:
+            best, length = won - lost - cost, level + 1
+            path[:level], path[level] = taken[1:length], c
+        if lost <= 0.0 or (level + 1 >= depth and not endless):
             continue
-        most = won
-        if f >= grouped:
-            most = reach[level, above] - reach[level, below]
-            if kind[c] == DIFFERS:
-                most = reach[level, missing] - most
-            most += ROUNDING * reach[level, n_bins[f]]
-        if most - price - step * max(level + 2, known + 1) <= best:
+        if most - price - step * max(level + 2, known + 1) <= best + slack:
             continue
-        near = c - 1 if kind[c] == UPTO else c + 1  # the next tighter one, if it is listed
-        listed = 0 <= near < n_conditions and kind[near] == kind[c] and feature[near] == f
-        if listed and kind[c] <= ABOVE:
-            still_won = plus[level, hi[near] + 1] - plus[level, lo[near]]
-            if still_won >= won:
-                continue
-        if visited > limit:
+        if is_dominated(c, plus[level], lo, hi, kind, feature):
+            continue
+        if visited > limit or level + 1 >= depth:
             return best, length, False
         mine = rows[level, : counts[level]]
         kept = keep_rows(codes[f], mine, missing, lo[c], hi[c], kind[c], rows[level + 1])

@@ -14,7 +14,8 @@ import numpy as np
 from ruleglm import kernels
 from ruleglm.dtypes import INDEX_DTYPE, MAX_BINS, CodeArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
-from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, UPTO
+from ruleglm.kernels.search import ABOVE, ALONE, DIFFERS, MAX_DEPTH, ROUNDING, UPTO
+from ruleglm.parallel import ANY_THREADS
 from ruleglm.pricing.found import Found
 from ruleglm.pricing.problem import Limits, Penalty
 from ruleglm.pricing.vocabulary import ConditionTable
@@ -45,11 +46,14 @@ def search_deep(
 ) -> bool:
     """Search all rules of degree 4 and more; return whether the search was complete."""
     branches = open_branches(engine, found, table)
+    largest = branches[0][0] if branches else 0.0
     if branches:
         codes, gradient = engine.gather()
+        order = search_order(table)
+        codes = np.ascontiguousarray(codes[order])
         groups = group_rows(codes)
-        sides = {sign: Side(codes, sign * gradient, groups, table, sign) for sign in (1, -1)}
-    deepest = MAX_DEPTH if max_degree is None else max_degree - 1
+        sides = {sign: Side(codes, sign * gradient, groups, table, order, sign) for sign in (1, -1)}
+    deepest = MAX_DEPTH + 1 if max_degree is None else max_degree - 1
     complete = True
     size = BATCH if limits.deadline == math.inf else engine.workers.n_threads
     while branches:
@@ -69,9 +73,12 @@ def search_deep(
             return sides[branch[1]].follow(found.penalty, branch[2], deepest, best, visits)
 
         # threads only search: what they found is written down here, by one of them, in order
-        for branch, answer in zip(batch, engine.workers.map(search, batch, 1 << 30), strict=True):
+        for branch, answer in zip(
+            batch, engine.workers.map(search, batch, ANY_THREADS), strict=True
+        ):
             complete &= record(found, table, branch, *answer)
-    found.leave(KNOWN + 1, found.penalty.of(KNOWN + 1) + max(found.best, 0.0))
+    rounding = 2 * ROUNDING * largest
+    found.leave(KNOWN + 1, found.penalty.of(KNOWN + 1) + max(found.best, 0.0) + rounding)
     return complete
 
 
@@ -82,6 +89,7 @@ class Side:
     ----------
     codes, gain, groups : arrays, see :mod:`ruleglm.kernels.search`
     table : ConditionTable
+    order : (n_features,) int64, in which the features are searched, and ``codes`` has them
     sign : int, 1 or -1
     """
 
@@ -91,13 +99,17 @@ class Side:
         gain: FloatArray,
         groups: IntArray,
         table: ConditionTable,
+        order: IntArray,
         sign: int,
     ) -> None:
-        self._places = np.flatnonzero(sign * table.sign >= 0)
-        listed = table.lo, table.hi, condition_kinds(table), table.feature
+        ranks = np.argsort(order)[table.feature]
+        places = np.argsort(ranks, kind="stable")
+        self._places = places[sign * table.sign[places] >= 0]
+        listed = table.lo, table.hi, condition_kinds(table), ranks
         conditions = (array[self._places] for array in listed)
-        limits = table.constraints.matrices(len(table.features))
-        self._arrays = codes, gain, groups, table.n_bins, *conditions, *limits
+        together, apart = table.constraints.matrices(len(order))
+        limits = np.ascontiguousarray(together[:, order]), apart[np.ix_(order, order)]
+        self._arrays = codes, gain, groups, table.n_bins[order], *conditions, *limits
 
     def follow(
         self, penalty: Penalty, condition: int, deepest: int, best: float, visits: int
@@ -108,7 +120,7 @@ class Side:
         ``best`` was found), and whether the search came to its end.
         """
         path = np.zeros(MAX_DEPTH, np.int64)
-        start = int(np.searchsorted(self._places, condition))
+        start = int(np.flatnonzero(self._places == condition)[0])
         value, length, finished = kernels.search_branch(
             *(*self._arrays, start, penalty.of(1), penalty.lambda_1),
             *(KNOWN - 1, deepest, best, visits, path),
@@ -116,21 +128,31 @@ class Side:
         return float(value), self._places[path[: max(length, 0)]].tolist(), bool(finished)
 
 
+def search_order(table: ConditionTable) -> IntArray:
+    """Return the order of features in a search: unordered levels last, the most of them at the end.
+
+    There are as many conditions ``!=`` together as subsets of levels. Only the bound of rows that
+    the features to come cannot tell apart cuts them down, and it is exact for the last feature.
+    """
+    n_levels = np.where(table.top < 0, -1 - table.top, 0)
+    return np.argsort(n_levels, kind="stable").astype(INDEX_DTYPE)
+
+
 def group_rows(codes: CodeArray) -> IntArray:
     """Return the groups of rows that a feature and all after it cannot tell apart, numbered.
 
     There is one line for each of the last features, from the first on where not nearly
-    every row is alone.
+    every row is alone, and one for what comes after the last: all rows in one group.
     """
-    groups: list[IntArray] = []
     numbers, n_groups = np.zeros(codes.shape[1], INDEX_DTYPE), 1
+    groups = [numbers]
     for line in codes[::-1]:
         if n_groups >= MANY * len(numbers):
             break
         different, numbers = np.unique(numbers * MAX_BINS + line, return_inverse=True)
         n_groups = len(different)
         groups.append(numbers)
-    return np.array(groups[::-1], INDEX_DTYPE).reshape(-1, codes.shape[1])
+    return np.array(groups[::-1], INDEX_DTYPE)
 
 
 def condition_kinds(table: ConditionTable) -> IntArray:

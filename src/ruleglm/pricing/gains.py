@@ -17,7 +17,7 @@ from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, CodeArray, FloatAr
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.bans import Bans
-from ruleglm.pricing.histogram import parts
+from ruleglm.pricing.histogram import share
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
 
@@ -68,8 +68,7 @@ class GainPricer:
     ----------
     table : ConditionTable
     max_degree : int
-    ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance. It
-        falls with the second derivative of the loss, as a model of classes becomes sure
+    ridge : float, on the mean loss; it keeps rules of few rows from looking good by chance
     exhaustive : bool, whether all pairs are searched on all bins, and all rules of degree 3 with at
         most two conditions on a feature, or only the best pairs and extensions of the best rules
     bans : Bans, optional
@@ -89,7 +88,6 @@ class GainPricer:
         self._passed_over: dict[BinRule, None] = {}
         self._max_degree = max_degree
         self.ridge = self._first_ridge = ridge
-        self._first_total = 0.0
         self._exhaustive = exhaustive
         self._pairs = _tuples(table, 2)[: None if max_degree > 1 else 0]
         self._hot = self._pairs
@@ -102,9 +100,12 @@ class GainPricer:
 
         It is given the coarse bins, if there are more pairs than are searched on all bins.
         """
-        self._first_total = engine.hessian_sum()
         if len(self._pairs) > N_HOT:
             engine.set_coarse(self.lookup, self._coarse.n_bins)
+
+    def scale_ridge(self, share: float) -> None:
+        """Set the ridge to a share, at most all, of what it was at first."""
+        self.ridge = self._first_ridge * min(1.0, share)
 
     # --- what a rule is worth
 
@@ -137,7 +138,6 @@ class GainPricer:
         full : bool, whether all pairs of features are searched, or those that were best last time
         """
         total = engine.hessian_sum()
-        self.ridge = self._first_ridge * min(1.0, total / max(self._first_total, 1e-300))
         found: dict[BinRule, Candidate] = {}
         self._passed_over = {}
         _offer(found, self._price_features(engine, total))
@@ -351,7 +351,7 @@ def score_tuples(
             where[part],
         )
 
-    engine.workers.map(score, parts(engine, len(best)), 16 * histograms.values.size)
+    share(engine, score, len(best), 16 * histograms.values.size)
 
 
 def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], CodeArray]:

@@ -14,7 +14,7 @@ from ruleglm import kernels
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
-from ruleglm.parallel import cut
+from ruleglm.parallel import cut, n_parts
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.deep import search_deep
 from ruleglm.pricing.found import DIGITS, Found
@@ -35,9 +35,6 @@ WORTH = 0.5
 
 SIGNS = np.array([1.0, -1.0])
 """Of the largest and the smallest sums; those of the other sign, or infinite, are of no use."""
-
-N_PARTS = 16
-"""Parts that the scoring of a batch is cut into for threads."""
 
 
 class HistogramPricer:
@@ -264,11 +261,7 @@ class HistogramPricer:
                 where[part],
             )
 
-        engine.workers.map(
-            score,
-            parts(engine, n_tuples),
-            8 * histograms.values.shape[1],
-        )
+        share(engine, score, n_tuples, 4 * histograms.values.shape[1])
         values = np.maximum(best * SIGNS, 0.0)
 
         def conditions(t: int, sign: int, kind: int = 0) -> list[tuple[int, int]]:
@@ -302,11 +295,7 @@ class HistogramPricer:
                 where[part],
             )
 
-        engine.workers.map(
-            score,
-            parts(engine, n_tuples),
-            20 * histograms.values.shape[1],
-        )
+        share(engine, score, n_tuples, 10 * histograms.values.shape[1])
         values = np.maximum(best * SIGNS, 0.0)
 
         def conditions(t: int, sign: int) -> list[tuple[int, int]]:
@@ -329,9 +318,9 @@ class HistogramPricer:
         return [(int(t), int(signs[t])) for t in worth[order]]
 
 
-def parts(engine: Engine, n_tuples: int) -> list[slice]:
-    """Cut a batch of tuples for the engine's threads; each tuple is scored by itself."""
-    return cut(n_tuples, N_PARTS if engine.workers.n_threads > 1 else 1)
+def share(engine: Engine, score: Callable[[slice], None], n_tuples: int, work: int) -> None:
+    """Score a batch of tuples on the engine's threads; each tuple is scored by itself."""
+    engine.workers.map(score, cut(n_tuples, n_parts(work)), work)
 
 
 def peaks(ratios: FloatArray) -> list[int]:

@@ -27,6 +27,13 @@ N_EACH = 6
 """The fewest candidates that a class may propose."""
 
 
+SOFTER = 0.5
+"""Power of the share of curvature that is left by which the ridge of the search falls.
+
+The more classes, the fewer rows has each; with 1, as for two classes, small data are overfitted.
+"""
+
+
 class ClassTable(Stepwise):
     """The quadratic models of the classes, which move together."""
 
@@ -83,6 +90,7 @@ class ClassWalk(Walk):
         self.stand()
         for k, pricer in enumerate(pricers):
             pricer.prepare(classes.turn_to(k))
+        self._first_curvature = self.curvature()
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
 
@@ -90,13 +98,19 @@ class ClassWalk(Walk):
         """Return the gain that a coefficient without effect is expected to have."""
         return self.classes.dispersion() / self.mass
 
+    def curvature(self) -> float:
+        """Return the sum of the second derivatives of all classes."""
+        return sum(self.classes.turn_to(k).hessian_sum() for k in range(len(self.classes)))
+
     def search(self, limits: Limits) -> list[Candidate]:
         """Return the best rules of the classes that promised most, twice as many now and then."""
         full = self.due("search", FULL)
         n_asked = 2 * N_ASKED if full else N_ASKED
         asked = np.argsort(-self._hopes, kind="stable")[:n_asked].tolist()
         n_each = max(N_EACH, N_CANDIDATES // len(asked))
-        noise = self.noise()
+        noise, share = self.noise(), self.curvature_left() ** SOFTER
+        for pricer in self.pricers:
+            pricer.scale_ridge(share)
         found: dict[BinRule, Candidate] = {}
         for k in asked:
             engine = self.classes.turn_to(k)

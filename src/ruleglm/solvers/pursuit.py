@@ -216,6 +216,7 @@ class Walk:
         self.coef = null_coefficients(engine)
         self.loss = engine.set_coefficients(self.coef)
         pricer.prepare(engine)
+        self._first_curvature = self.curvature()
         self._done: dict[str, float] = {}
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
@@ -246,6 +247,18 @@ class Walk:
         """Return the gain that a rule without effect is expected to have."""
         return self.engine.dispersion() / self.mass
 
+    def curvature(self) -> float:
+        """Return the sum of the second derivatives of the loss."""
+        return self.engine.hessian_sum()
+
+    def curvature_left(self) -> float:
+        """Return which share of the curvature of the empty model is left.
+
+        As a model of classes becomes sure, its second derivatives vanish, and a ridge that stays
+        would hide from the search what is still wrong.
+        """
+        return self.curvature() / max(self._first_curvature, 1e-300)
+
     def luck(self) -> FloatArray:
         """Return the gain of each column that is put down to the length of the search."""
         lines = [0.0] * (1 + len(self.lines))
@@ -257,6 +270,7 @@ class Walk:
     def search(self, limits: Limits) -> list[Candidate]:
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
+        self.pricer.scale_ridge(self.curvature_left())
         return self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
 
     def neighbours(self, price: float) -> list[Candidate]:
