@@ -138,7 +138,7 @@ def measure_grams() -> None:
         codes = draw_codes(n_rows, 10, skewed=False)
         rules = [((k % N_FEATURES, 0b1111111 >> k // N_FEATURES),) for k in range(N_COLUMNS)]
         columns = evaluate(codes, rules)
-        weights = np.random.default_rng(2).random(n_rows)
+        weights = np.random.default_rng(2).random(n_rows, np.float32)
         out = np.empty((N_COLUMNS, N_COLUMNS))
         counted, weighted = time_together(
             lambda: kernels.count_gram(columns, columns, out),  # noqa: B023

@@ -5,13 +5,14 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from ruleglm import RuleClassifier, RuleRegressor
 from ruleglm.binning import build_binning
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
-from ruleglm.pricing import HistogramPricer
+from ruleglm.pricing import HistogramPricer, histogram
 from tests.data import mixed_frame, target_of
 from tests.reference.binarise import all_rules, rule_column
 from tests.reference.glm import solve_l1_glm
@@ -82,6 +83,30 @@ def test_the_objective_is_the_optimum_over_all_rules(family, max_degree, pricing
     assert model.lower_bound_ <= best + 1e-9
     assert model.certified_
     assert f"degree <= {max_degree}" in model.certificate_
+
+
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_searching_the_best_triples_first_changes_no_optimum(family, monkeypatch):
+    """In most rounds a few triples do; all of them are searched before the end."""
+    monkeypatch.setattr(histogram, "LEAST_HOT", 4)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 7))
+    eta = 2.0 * ((X[:, 0] > 0) & (X[:, 1] > 0) & (X[:, 2] > -0.5)) - (X[:, 3] > X[:, 4])
+    y = target_from(family, eta, 3)
+    settings = {"max_degree": 3, "bins": 5, "lambda_0": 0.003, "tol": 1e-7, "debias": False}
+    counted = []
+    score = histogram.HistogramPricer._score_triples
+
+    def count(self, engine, found, histograms):
+        counted.append(len(histograms.tuples))
+        return score(self, engine, found, histograms)
+
+    monkeypatch.setattr(histogram.HistogramPricer, "_score_triples", count)
+    some = model_for(family, pricing="auto", **settings).fit(X, y)
+    assert {4, 35} == set(counted)
+    every = model_for(family, pricing="histogram", **settings).fit(X, y)
+    assert some.certified_
+    assert_allclose(some.objective_, every.objective_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "binomial"])

@@ -204,8 +204,13 @@ def panel_case(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
     begin = 64 * int(rng.integers(0, n_rows // 64 + 1))
     end = min(n_rows, begin + 64 * int(rng.integers(0, PANEL // 64 + 1)))
-    inputs = draw_columns(rng, n_columns, n_rows), quarters(rng, n_rows), begin, end
-    return inputs, quarters(rng, n_columns + 2, PANEL), quarters(rng, n_columns + 2, PANEL)
+    n_old = int(rng.integers(0, n_columns + 1))
+    weights = quarters(rng, n_rows).astype(np.float32)
+    inputs = draw_columns(rng, n_columns, n_rows), weights, n_old, begin, end
+    plain, weighted = (
+        quarters(rng, n_columns + 2 - k, PANEL).astype(np.float32) for k in (0, n_old)
+    )
+    return inputs, plain, weighted
 
 
 @relaxed
@@ -219,7 +224,8 @@ def gram_case(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
     n_old = int(rng.integers(0, n_columns + 1))
     columns = draw_columns(rng, n_columns, n_rows)
-    inputs = columns, quarters(rng, n_rows), n_old, *draw_range(rng, n_rows)
+    weights = quarters(rng, n_rows).astype(np.float32)
+    inputs = columns, weights, n_old, *draw_range(rng, n_rows)
     return inputs, np.full((n_columns - n_old, n_columns), np.nan)
 
 

@@ -32,11 +32,11 @@ def count_gram(left, right, out):
     out[:] = unpack_rows(left) @ unpack_rows(right).T
 
 
-def unpack_words(columns, row_weights, begin, end, plain, weighted):
+def unpack_words(columns, row_weights, n_old, begin, end, plain, weighted):
     dense = unpack_rows(columns)[:, begin:end]
-    for panel, rows in ((plain, dense), (weighted, dense * row_weights[begin:end])):
-        panel[: len(columns)] = 0.0
-        panel[: len(columns), : end - begin] = rows
+    for panel, rows in ((plain, dense), (weighted, dense[n_old:] * row_weights[begin:end])):
+        panel[: len(rows)] = 0.0
+        panel[: len(rows), : end - begin] = rows
 
 
 def weighted_gram(columns, row_weights, n_old, begin, end, out):

@@ -13,6 +13,7 @@ import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
+from ruleglm.families import Family
 from ruleglm.parallel import Workers
 
 RowVector = Literal["gradient", "hessian", "positive"]
@@ -69,6 +70,7 @@ class Engine(Protocol):
     n_rows: int
     n_bins: IntArray
     n_linear: int
+    family: Family
     rules: list[BinRule]
     degrees: list[int]
     workers: Workers

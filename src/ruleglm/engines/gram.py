@@ -15,6 +15,9 @@ from ruleglm.parallel import Workers, cut, n_parts
 LINEAR_ROWS = 2048
 """Rows of the linear terms that are weighted at a time."""
 
+LEAST_UNIT = 1e-300
+"""Of weights that are all zero, or nearly."""
+
 
 class RowSums:
     """Adds up over the rows of an engine, which are ``n_rows`` of ``n_total`` in all."""
@@ -56,13 +59,15 @@ class RowSums:
             block = np.empty(shape)
             kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
             return block / self._n_total
+        unit = max(float(weights.max(initial=0.0)), LEAST_UNIT)
+        scaled = (weights / unit).astype(np.float32)
 
         def total(rows: slice) -> FloatArray:
             out = np.empty(shape)
-            kernels.weighted_gram(columns, weights, n_old, rows.start, rows.stop, out)
+            kernels.weighted_gram(columns, scaled, n_old, rows.start, rows.stop, out)
             return out
 
-        return self.add(total, self._n_rows * shape[0] * shape[1] // 8)
+        return unit * self.add(total, self._n_rows * shape[0] * shape[1] // 16)
 
 
 def gram_rows(

@@ -74,16 +74,96 @@ def settle_reach(codes, gain, rows, later, settled, totals, n_bins, reach):
 
 
 @finite_kernel
-def fill_sums(codes, gain, rows, n_bins, plus, minus):
-    """Fill in the running sums over bins of the positive and of the negative gains of rows."""
-    plus[: n_bins + 1], minus[: n_bins + 1] = 0.0, 0.0
-    for r in rows:
-        b = codes[r] + 1
-        plus[b] += max(gain[r], 0.0)
-        minus[b] += max(-gain[r], 0.0)
+def fill_sums(codes, gain, rows, n_won, n_bins, plus, minus):
+    """Fill in the running sums over bins of positive and of negative gains.
+
+    The first ``n_won`` of the rows are those that gain.
+    """
+    for b in range(n_bins + 1):
+        plus[b], minus[b] = 0.0, 0.0
+    for i in range(n_won):
+        plus[codes[rows[i]] + 1] += gain[rows[i]]
+    for i in range(n_won, rows.shape[0]):
+        minus[codes[rows[i]] + 1] -= gain[rows[i]]
     for b in range(n_bins):
         plus[b + 1] += plus[b]
         minus[b + 1] += minus[b]
+
+
+@finite_kernel
+def list_tops(n_bins, hi, kind, feature):
+    """Return the last bin that thresholds of a feature divide, -1 for a feature without any."""
+    tops = np.full(n_bins.shape[0], -1)
+    for c in range(hi.shape[0]):
+        if kind[c] == ABOVE or kind[c] == UPTO:
+            tops[feature[c]] = max(tops[feature[c]], hi[c] + (kind[c] == UPTO))
+    return tops
+
+
+@finite_kernel
+def most_removed(plus, minus, n_bins, top, most_lost, share):
+    """Return a bound on what the conditions on a feature remove of negative gains.
+
+    Conditions may remove ``most_lost`` of the positive gains, a ``share`` of which is taken off.
+
+    Parameters
+    ----------
+    plus, minus : running sums over bins, see fill_sums
+    n_bins, top : int, see list_tops
+    most_lost, share : float
+    """
+    below, above = 0.0, 0.0
+    for b in range(1, top + 1):
+        if plus[b] > most_lost:
+            break
+        below = max(below, minus[b] - share * plus[b])
+    for b in range(top, 0, -1):
+        lost = plus[top + 1] - plus[b]
+        if lost > most_lost:
+            break
+        above = max(above, minus[top + 1] - minus[b] - share * lost)
+    removed, alone = below + above, 0.0
+    for b in range(top + 1, n_bins):
+        won, lost = plus[b + 1] - plus[b], minus[b + 1] - minus[b]
+        if won <= most_lost:
+            removed += max(0.0, lost - share * won)
+        if plus[n_bins] - won <= most_lost:
+            alone = max(alone, minus[n_bins] - lost - share * (plus[n_bins] - won))
+    return max(removed, alone)
+
+
+@finite_kernel
+def next_feature(c, kind, feature):
+    """Return the first feature that a condition after another one may be on."""
+    return feature[c] if kind[c] == UPTO or kind[c] == DIFFERS else feature[c] + 1
+
+
+@finite_kernel
+def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, minus):
+    """Tell whether conditions on the features from ``first`` on might leave rows that pay.
+
+    All of them together remove at most the sum of what each removes of negative gains, and at
+    least the most that one of them removes of positive ones, so at least the mean.
+
+    Parameters
+    ----------
+    codes, gain, n_bins : see search_branch
+    rows, n_won : see fill_sums
+    tops : see list_tops
+    won : float, the positive gains of the rows
+    needed : float, what they have to be worth in the end
+    plus, minus : scratch
+    """
+    short = needed - won  # so much more has to be removed
+    for i in range(n_won, rows.shape[0]):
+        short -= gain[rows[i]]
+    n_left = codes.shape[0] - first
+    for f in range(first, codes.shape[0]):
+        if short < 0.0:
+            return True
+        fill_sums(codes[f], gain, rows, n_won, n_bins[f], plus, minus)
+        short -= most_removed(plus, minus, n_bins[f], tops[f], won - needed, 1.0 / n_left)
+    return short < 0.0
 
 
 @finite_kernel
@@ -129,17 +209,19 @@ def leave_out(plus, minus, missing, first, lo, kind, feature, step, most, out):
 
 
 @finite_kernel
-def keep_rows(codes, rows, missing, lo, hi, kind, out):
-    """Write down the rows on which a condition holds, and return their number."""
-    kept = 0
+def keep_rows(codes, rows, n_won, missing, lo, hi, kind, out):
+    """Write down the rows on which a condition holds; return how many of the first, and of all."""
+    kept, kept_won = 0, 0
     differs = kind == DIFFERS
     end = missing if differs else 256
-    for r in rows:
-        code = codes[r]
+    for i in range(rows.shape[0]):
+        if i == n_won:
+            kept_won = kept
+        code = codes[rows[i]]
         inside = (lo <= code) & (code <= hi)
-        out[kept] = r  # to be written over unless the condition holds
+        out[kept] = rows[i]  # to be written over unless the condition holds
         kept += (inside != differs) & (code < end)
-    return kept
+    return kept_won if n_won < rows.shape[0] else kept, kept
 
 
 @finite_kernel
@@ -203,12 +285,14 @@ def search_branch(
     endless, depth = depth > MAX_DEPTH, min(depth, MAX_DEPTH)
     rows = np.empty((depth + 1, n_rows), np.int32)
     counts = np.empty(depth + 1, np.int64)
+    wins = np.empty(depth + 1, np.int64)  # the rows with positive gains, which come first
     taken = np.empty(depth + 1, np.int64)  # the condition that leads to a level
     here = np.empty(depth + 1, np.int64)  # the condition being looked at
     filled = np.empty(depth + 1, np.int64)  # the feature whose sums a level holds
-    plus = np.empty((depth + 1, 258))
-    minus = np.empty((depth + 1, 258))
-    reach = np.empty((depth + 1, 258))
+    width = n_bins.max() + 2
+    plus = np.empty((depth + 1, width))
+    minus = np.empty((depth + 1, width))
+    reach = np.empty((depth + 1, width))
     grouped = codes.shape[0] + 1 - groups.shape[0]
     closed = codes.shape[0] - 1  # the feature whose ``!=`` are chosen together, if it has any
     if not (kind[feature == closed] == DIFFERS).any():
@@ -217,14 +301,25 @@ def search_branch(
     slack = ROUNDING * np.maximum(gain, 0.0).sum()
     totals = np.zeros(n_rows)
     differing = np.empty(MAX_DEPTH, np.int64)
+    tops = list_tops(n_bins, hi, kind, feature)
+    sums = np.empty((2, width))
     f = feature[start]
-    every = np.arange(n_rows).astype(np.int32)
-    counts[0] = keep_rows(
-        codes[f], every, n_bins[f] - 1, lo[start], hi[start], kind[start], rows[0]
+    every = np.concatenate((np.flatnonzero(gain > 0.0), np.flatnonzero(gain <= 0.0)))
+    n_won = np.count_nonzero(gain > 0.0)
+    wins[0], counts[0] = keep_rows(
+        *(codes[f], every.astype(np.int32), n_won, n_bins[f] - 1),
+        *(lo[start], hi[start], kind[start], rows[0]),
     )
     taken[0], here[0], filled[0] = start, start + 1, -1
     length = -1
     level, visited = 0, 0
+    won = gain[rows[0, : wins[0]]].sum()
+    needed = best + slack + price + step * max(1, known + 1)
+    if not may_pay(
+        *(codes, gain, rows[0, : counts[0]], wins[0], n_bins, tops),
+        *(next_feature(start, kind, feature), won, needed, sums[0], sums[1]),
+    ):
+        level = -1
     n_conditions = lo.shape[0]
     while level >= 0:
         c = here[level]
@@ -258,7 +353,7 @@ def search_branch(
                     continue
             filled[level] = f
             visited += counts[level]
-            fill_sums(codes[f], gain, mine, n_bins[f], plus[level], minus[level])
+            fill_sums(codes[f], gain, mine, wins[level], n_bins[f], plus[level], minus[level])
             if f == closed:
                 value, n_out = leave_out(
                     *(plus[level], minus[level], missing, c, lo, kind, feature),
@@ -294,15 +389,24 @@ def search_branch(
         if visited > limit or level + 1 >= depth:
             return best, length, False
         mine = rows[level, : counts[level]]
-        kept = keep_rows(codes[f], mine, missing, lo[c], hi[c], kind[c], rows[level + 1])
+        kept_won, kept = keep_rows(
+            codes[f], mine, wins[level], missing, lo[c], hi[c], kind[c], rows[level + 1]
+        )
+        visited += counts[level]
+        needed = best + slack + price + step * max(level + 2, known + 1)
+        if not may_pay(
+            *(codes, gain, rows[level + 1, :kept], kept_won, n_bins, tops),
+            *(next_feature(c, kind, feature), won, needed, sums[0], sums[1]),
+        ):
+            continue
         level += 1
-        counts[level], taken[level], filled[level] = kept, c, -1
+        wins[level], counts[level], taken[level], filled[level] = kept_won, kept, c, -1
         here[level] = c + 1
         if kind[c] == UPTO:  # its sums are those of the level above, as far as they go
             filled[level] = f
-            for sums in (plus, minus, reach):
-                sums[level, : above + 1] = sums[level - 1, : above + 1]
-                sums[level, above + 1 : missing + 2] = sums[level - 1, above]
+            for held in (plus, minus, reach):
+                held[level, : above + 1] = held[level - 1, : above + 1]
+                held[level, above + 1 : missing + 2] = held[level - 1, above]
         elif kind[c] != DIFFERS:  # nothing of the feature joins it
             while here[level] < n_conditions and feature[here[level]] == f:
                 here[level] += 1

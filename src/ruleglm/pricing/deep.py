@@ -33,6 +33,9 @@ MAX_VISITS = 5_000_000_000
 MANY = 0.9
 """Groups, as a share of the rows, from which on hardly any row shares its group."""
 
+STRENGTH_DIGITS = 9
+"""Decimals of sums that order the features; the rest is rounding, and must decide nothing."""
+
 VISITS_PER_SECOND = 40_000_000
 """A cautious speed, that turns what is left of a time limit into visits."""
 
@@ -45,11 +48,11 @@ def search_deep(
     limits: Limits,
 ) -> bool:
     """Search all rules of degree 4 and more; return whether the search was complete."""
-    branches = open_branches(engine, found, table)
+    branches, strengths = open_branches(engine, found, table)
     largest = branches[0][0] if branches else 0.0
     if branches:
         codes, gradient = engine.gather()
-        order = search_order(table)
+        order = search_order(table, strengths)
         codes = np.ascontiguousarray(codes[order])
         groups = group_rows(codes)
         sides = {sign: Side(codes, sign * gradient, groups, table, order, sign) for sign in (1, -1)}
@@ -105,6 +108,7 @@ class Side:
         ranks = np.argsort(order)[table.feature]
         places = np.argsort(ranks, kind="stable")
         self._places = places[sign * table.sign[places] >= 0]
+        self._starts = {c: k for k, c in enumerate(self._places.tolist())}
         listed = table.lo, table.hi, condition_kinds(table), ranks
         conditions = (array[self._places] for array in listed)
         together, apart = table.constraints.matrices(len(order))
@@ -120,22 +124,22 @@ class Side:
         ``best`` was found), and whether the search came to its end.
         """
         path = np.zeros(MAX_DEPTH, np.int64)
-        start = int(np.flatnonzero(self._places == condition)[0])
         value, length, finished = kernels.search_branch(
-            *(*self._arrays, start, penalty.of(1), penalty.lambda_1),
+            *(*self._arrays, self._starts[condition], penalty.of(1), penalty.lambda_1),
             *(KNOWN - 1, deepest, best, visits, path),
         )
         return float(value), self._places[path[: max(length, 0)]].tolist(), bool(finished)
 
 
-def search_order(table: ConditionTable) -> IntArray:
+def search_order(table: ConditionTable, strengths: FloatArray) -> IntArray:
     """Return the order of features in a search: unordered levels last, the most of them at the end.
 
     There are as many conditions ``!=`` together as subsets of levels. Only the bound of rows that
     the features to come cannot tell apart cuts them down, and it is exact for the last feature.
+    Of the others, those whose conditions alone say the least come first.
     """
     n_levels = np.where(table.top < 0, -1 - table.top, 0)
-    return np.argsort(n_levels, kind="stable").astype(INDEX_DTYPE)
+    return np.lexsort((strengths, n_levels)).astype(INDEX_DTYPE)
 
 
 def group_rows(codes: CodeArray) -> IntArray:
@@ -165,19 +169,26 @@ def condition_kinds(table: ConditionTable) -> IntArray:
     return kinds
 
 
-def open_branches(engine: Engine, found: Found, table: ConditionTable) -> list[Branch]:
-    """Return (bound, sign, condition) of the first conditions, largest bound first."""
+def open_branches(
+    engine: Engine, found: Found, table: ConditionTable
+) -> tuple[list[Branch], FloatArray]:
+    """Return (bound, sign, condition) of the first conditions, largest bound first.
+
+    And for each feature the largest sum of gradients over a condition.
+    """
+    strengths = np.zeros(len(table.features))
     if len(table.splitting) == 0:
-        return []
+        return [], strengths
     histograms = engine.joint_histograms(table.splitting, ("gradient", "positive"))
-    positive = table.values(histograms, 1)
-    negative = positive - table.values(histograms)
+    positive, values = table.values(histograms, 1), table.values(histograms)
+    np.maximum.at(strengths, table.feature, np.round(np.abs(values), STRENGTH_DIGITS))
+    negative = positive - values
     signs = table.sign.tolist()
     branches = [(float(bound), 1, c) for c, bound in enumerate(positive) if signs[c] >= 0]
     branches += [(float(bound), -1, c) for c, bound in enumerate(negative) if signs[c] <= 0]
     least = found.penalty.of(KNOWN + 1) + max(found.best, 0.0)
     open_ones = [branch for branch in branches if branch[0] > least]
-    return sorted(open_ones, key=lambda branch: (-round(branch[0], 12), branch[1:]))
+    return sorted(open_ones, key=lambda branch: (-round(branch[0], 12), branch[1:])), strengths
 
 
 def record(

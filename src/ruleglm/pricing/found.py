@@ -44,6 +44,12 @@ class Found:
             known, _ = self._rules.get(rule, (-np.inf, 0))
             self._rules[rule] = max(ratio, known), degree
 
+    def worth_offering(self, degree: int, n_rules: int) -> float:
+        """Return the ``|sum g a|`` of a rule of ``degree`` below which ``n_rules`` are better."""
+        ratios = sorted((ratio for ratio, _ in self._rules.values()), reverse=True)
+        least = ratios[n_rules - 1] - 10.0**-DIGITS if len(ratios) >= n_rules else 0.0
+        return max(self.threshold(degree), least * self.penalty.of(degree))
+
     def threshold(self, degree: int) -> float:
         """Return the ``|sum g a|`` that a rule of ``degree`` has to exceed to improve the model."""
         return self.penalty.of(degree) * (1.0 + 10.0**-DIGITS)
@@ -52,6 +58,11 @@ class Found:
     def improves(self) -> bool:
         """Whether a rule that is worth adding was found."""
         return bool(self._rules)
+
+    @property
+    def n_rules(self) -> int:
+        """How many rules that are worth adding were found."""
+        return len(self._rules)
 
     @property
     def ratio(self) -> float:

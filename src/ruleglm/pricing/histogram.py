@@ -6,7 +6,7 @@ starts where these end.
 """
 
 import math
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import numpy as np
 
@@ -31,7 +31,17 @@ HEAVY = 2_000_000_000
 """Additions for one search of a degree, above which the first one waits until it is needed."""
 
 WORTH = 0.5
-"""Share of the violation that the last full search found, above which low degrees will do."""
+"""Share of the violation that the last search of pairs found, above which single features will do.
+"""
+
+SHARE = 0.1
+"""Share of the violation that the last search of all triples found, above which some will do."""
+
+HOT = 8
+"""One in so many triples, those with the best rules in the last full search, goes first."""
+
+LEAST_HOT = 60
+"""The fewest triples that go first; twice as many or fewer are all searched each time."""
 
 SIGNS = np.array([1.0, -1.0])
 """Of the largest and the smallest sums; those of the other sign, or infinite, are of no use."""
@@ -44,8 +54,8 @@ class HistogramPricer:
     ----------
     table : ConditionTable
     max_degree : int or None, None for rules of any degree
-    staged : bool, whether to stop at the order of histograms that still finds rules about as good
-        as the last full search did
+    staged : bool, whether to stop at the order of histograms, or at the triples that were best last
+        time, that still find rules worth a round
     n_rules : int, the most rules to return, at most one of each sign and set of features
     bans : Bans, optional, rules that do not count in the bound, if they are of degree 1 or 2, or of
         degree 3 on three features
@@ -65,7 +75,8 @@ class HistogramPricer:
         self._max_degree = max_degree
         self._staged = staged
         self._n_rules = n_rules
-        self._last_ratio = np.inf
+        self._last: dict[int, float] = {}
+        self._hot = np.empty((0, 3), INDEX_DTYPE)
 
     @property
     def knows_bans(self) -> bool:
@@ -84,15 +95,14 @@ class HistogramPricer:
         masses = self._price_features(engine, found)
         complete = True
         for degree in (2, 3):
-            if complete and self._reaches(degree) and not self._done(engine, found, degree):
+            if complete and self._reaches(degree) and self._needs(engine, found, degree):
                 complete = self._price_tuples(engine, found, masses, degree, limits)
+                self._last[degree] = found.ratio
             elif self._reaches(degree):
                 found.leave(degree, float(masses.max(initial=0.0)))
                 complete = False
-        if complete:
-            self._last_ratio = found.ratio
         if self._reaches(4):
-            deep = complete and not self._done(engine, found, 4)
+            deep = complete and self._needs(engine, found, 4)
             complete = deep and search_deep(engine, found, self._table, self._max_degree, limits)
             if not deep:
                 found.leave(4, float(masses.max(initial=0.0)))
@@ -101,16 +111,32 @@ class HistogramPricer:
     def _reaches(self, degree: int) -> bool:
         return self._max_degree is None or self._max_degree >= degree
 
-    def _done(self, engine: Engine, found: Found, degree: int) -> bool:
-        """Tell whether what lower degrees give is worth a round before this one is searched."""
-        if not (self._staged and found.improves):
-            return False
-        if degree > 3:
+    def _needs(self, engine: Engine, found: Found, degree: int) -> bool:
+        """Tell whether rules of this degree have to be searched.
+
+        They need not if lower degrees, or the triples that were best last time, give rules that
+        are worth a round.
+        """
+        if not self._staged:
             return True
-        if np.isinf(self._last_ratio):
+        if self._suffices(engine, found, degree):
+            return False
+        if degree != 3 or not len(self._hot):
+            return True
+        for tuples in self._batches(map(tuple, self._hot.tolist())):
+            self._score_triples(engine, found, engine.joint_histograms(tuples))
+        return not (found.improves and found.ratio - 1.0 > SHARE * (self._last[3] - 1.0))
+
+    def _suffices(self, engine: Engine, found: Found, degree: int) -> bool:
+        """Tell whether what was found is worth a round before this degree is searched."""
+        if not found.improves:
+            return False
+        if degree > 3 or (degree == 3 and found.n_rules >= self._n_rules):
+            return True
+        if degree not in self._last:
             n_tuples = math.comb(len(self._table.splitting), degree)
             return n_tuples * engine.n_rows > HEAVY
-        return found.ratio - 1.0 > WORTH * (self._last_ratio - 1.0)
+        return degree == 2 and found.ratio - 1.0 > WORTH * (self._last[2] - 1.0)
 
     def _price_features(self, engine: Engine, found: Found) -> FloatArray:
         """Price the rules on one feature; return a bound on any rule with each of the features."""
@@ -219,7 +245,9 @@ class HistogramPricer:
         least = found.threshold(degree)
         wide = [f for f in self._table.splitting[:, 0].tolist() if masses[f] > least]
         found.leave(degree, min(least, float(masses.max(initial=0.0))))
-        for tuples in self._batches(wide, degree):
+        sizes: list[FloatArray] = []
+        triples: list[IntArray] = []
+        for tuples in self._batches(self._table.tuples(wide, degree)):
             if limits.over():
                 found.leave(degree, float(masses.max(initial=0.0)))
                 return False
@@ -227,14 +255,19 @@ class HistogramPricer:
             if degree == 2:
                 self._score_pairs(engine, found, histograms)
             else:
-                self._score_triples(engine, found, histograms)
+                sizes.append(self._score_triples(engine, found, histograms))
+                triples.append(tuples)
+        n_hot = max(sum(map(len, triples)) // HOT, LEAST_HOT)
+        if sum(map(len, triples)) > 2 * n_hot:
+            order = np.argsort(-np.concatenate(sizes), kind="stable")
+            self._hot = np.concatenate(triples)[np.sort(order[:n_hot])]
         return True
 
-    def _batches(self, features: list[int], order: int) -> Iterator[IntArray]:
-        """Cut the tuples of features into as few batches as their histograms allow."""
+    def _batches(self, every: Iterable[tuple[int, ...]]) -> Iterator[IntArray]:
+        """Cut tuples of features into as few batches as their histograms allow."""
         batch: list[tuple[int, ...]] = []
         n_bins, n_cells = self._table.n_bins.tolist(), 0
-        for each in self._table.tuples(features, order):
+        for each in every:
             cells = math.prod(n_bins[feature] for feature in each)
             if batch and (n_cells + cells > MAX_CELLS or len(batch) == MAX_TUPLES):
                 yield np.array(batch, INDEX_DTYPE)
@@ -279,7 +312,10 @@ class HistogramPricer:
                 value = float(values[t, kind, sign])
                 self._offer(found, conditions(t, sign, kind), degree, value)
 
-    def _score_triples(self, engine: Engine, found: Found, histograms: JointHistograms) -> None:
+    def _score_triples(
+        self, engine: Engine, found: Found, histograms: JointHistograms
+    ) -> FloatArray:
+        """Offer the best rules on triples of features; return the largest sum of each triple."""
         table, n_tuples = self._table, len(histograms.tuples)
         best = np.empty((n_tuples, 2))
         where = np.zeros((n_tuples, 2, 3), np.int64)
@@ -308,12 +344,14 @@ class HistogramPricer:
         found.see(3, float(values.max()))
         for t, sign in self._worth(found, 3, values):
             self._offer(found, conditions(t, sign), 3, float(values[t, sign]))
+        largest: FloatArray = values.max(axis=1)
+        return largest
 
     def _worth(self, found: Found, degree: int, values: FloatArray) -> list[tuple[int, int]]:
         """Return (tuple, sign) of rules that improve the model, one a tuple, best first."""
         signs = np.argmax(values, axis=1)
         largest = values[np.arange(len(values)), signs]
-        worth = np.flatnonzero(largest > found.threshold(degree))
+        worth = np.flatnonzero(largest > found.worth_offering(degree, self._n_rules))
         order = np.argsort(-largest[worth], kind="stable")[: self._n_rules]
         return [(int(t), int(signs[t])) for t in worth[order]]
 

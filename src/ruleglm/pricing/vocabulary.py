@@ -51,6 +51,8 @@ class ConditionTable:
             for f, bins in enumerate(features)
         ]
         self._degree = cache(lambda feature, mask: features[feature].degree(mask))
+        self._plain = cache(self._say_plainly)
+        self.coded_mask = cache(self._decode_mask)
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
@@ -123,7 +125,7 @@ class ConditionTable:
         """Return where a feature's conditions lie."""
         return slice(int(self.first[feature]), int(self.first[feature + 1]))
 
-    def coded_mask(self, feature: int, code: int) -> int:
+    def _decode_mask(self, feature: int, code: int) -> int:
         """Return the bins of a condition that a kernel found by scanning an axis."""
         bins = self.features[feature]
         place, complement = divmod(code, 2)
@@ -149,15 +151,30 @@ class ConditionTable:
         joined: dict[int, int] = {}
         for feature, mask in conditions:
             joined[feature] = joined.get(feature, -1) & mask
-        rule = []
+        rule, degree = [], 0
         for feature in sorted(joined):
-            observed = self.features[feature].observed
-            seen = joined[feature] & observed
-            if seen == 0:
+            plain = self._plain(feature, joined[feature])
+            if plain is None:
                 return None
-            if seen != observed:
-                rule.append((feature, self._canonical[feature].get(seen, joined[feature])))
-        return (tuple(rule), self.degree(rule)) if rule else None
+            mask, size = plain
+            if size:
+                rule.append((feature, mask))
+                degree += size
+        return (tuple(rule), degree) if rule else None
+
+    def _say_plainly(self, feature: int, mask: int) -> tuple[int, int] | None:
+        """Return the canonical mask of a condition and its degree.
+
+        The degree is 0 if it holds on all training rows; None if it holds on none.
+        """
+        observed = self.features[feature].observed
+        seen = mask & observed
+        if seen == 0:
+            return None
+        if seen == observed:
+            return mask, 0
+        plain = self._canonical[feature].get(seen, mask)
+        return plain, self._degree(feature, plain)
 
     def degree(self, rule: Iterable[tuple[int, int]]) -> int:
         """Return the number of elementary conditions of a rule."""

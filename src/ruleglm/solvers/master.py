@@ -18,7 +18,7 @@ from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
 MAX_NEWTON = 100
-SWEEPS_TO_JUMP, MAX_JUMPS = 16, 25
+SWEEPS_TO_JUMP, MAX_JUMPS = 256, 8
 """Sweeps of coordinate descent before all nonzero coefficients jump, and how often they may."""
 
 LONGEST_STEP = 1e6
@@ -29,6 +29,9 @@ ROUNDING = 1e-12
 
 JITTER = 1e-9
 """Relative addition to the diagonal of a Gram matrix, whose columns may be collinear."""
+
+COLLINEAR = 1e-6
+"""Share of a column's curvature below which the others explain it; Gram matrices have errors."""
 
 ARMIJO = 1e-4
 SLOW = 0.2
@@ -191,6 +194,8 @@ def minimise(
             if step == 0.0 and not engine.refresh():
                 break
             coef = target if step == 1.0 else coef + step * (target - coef)
+            if step == 1.0 and engine.family.constant_hessian:
+                break  # the model is the loss
             score = engine.score()
         last = promise
         if limits.over():
@@ -253,40 +258,52 @@ def minimise_reduced(
 
 
 def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: FloatArray) -> None:
-    """Move the nonzero coefficients to their minimum, or until the first of them is 0, in place.
+    """Move the nonzero coefficients towards their minimum in place, as far as signs allow.
 
-    ``gradient`` is overwritten too. Nothing moves where rounding errors have the objective rise.
+    Those that would change their sign end at 0, or if that is no better, all stop when the first of
+    them is there. ``gradient`` is overwritten too. Nothing moves where neither lowers the model.
     """
     members = np.flatnonzero(coef)
     start = coef[members]
-    matrix = gram[members][:, members]
+    matrix = gram[np.ix_(members, members)]
     matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
     slope = gradient[members] + penalties[members] * np.sign(start)
     direction = -solve_positive(matrix, slope)
     crossing = np.sign(start) * direction < 0.0
     steps = np.where(crossing, -start / np.where(crossing, direction, 1.0), np.inf)
-    step = min(1.0, float(steps.min(initial=1.0)))
-    move = np.zeros(len(coef))
-    move[members] = step * direction
-    change = gram @ move
-    if not step * direction @ (slope + 0.5 * change[members]) < 0.0:
+    first = min(1.0, float(steps.min(initial=1.0)))
+    best, change = 0.0, None
+    for step in (1.0, first) if first < 1.0 else (1.0,):
+        ends = np.where(steps <= step, 0.0, start + step * direction)
+        move = ends - start
+        pull = move @ matrix
+        value = float(move @ (slope + 0.5 * pull))
+        if value < best:
+            best, change = value, ends
+    if change is None:
         return
-    gradient += change
-    coef[members] = np.where(steps <= step, 0.0, start + step * direction)
+    gradient += (change - start) @ gram[members]
+    coef[members] = change
 
 
 def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) -> FloatArray:
     """Solve a system with a positive matrix; without an inverse, take the shortest solution.
 
-    ``strict`` raises LinAlgError instead.
+    ``strict`` raises LinAlgError instead, also where only rounding gives the matrix an inverse.
     """
     try:
-        solution: FloatArray = linalg.cho_solve(linalg.cho_factor(matrix), right)
+        factor = linalg.cho_factor(matrix)
     except linalg.LinAlgError:
-        if strict:
-            raise
-        solution = linalg.pinvh(matrix) @ right
-    return solution
+        factor = None
+    if factor is not None:
+        left = np.diagonal(factor[0]) ** 2
+        if not strict or (left > COLLINEAR * np.diagonal(matrix)).all():
+            solution: FloatArray = linalg.cho_solve(factor, right)
+            return solution
+    if strict:
+        raise linalg.LinAlgError("columns are collinear")
+    shortest: FloatArray = linalg.pinvh(matrix) @ right
+    return shortest
 
 
 def invert(matrix: FloatArray) -> FloatArray:

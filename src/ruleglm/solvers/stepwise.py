@@ -9,9 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
-
-COLLINEAR = 1e-7
-"""Share of a column's own variance below which the others explain it."""
+from ruleglm.solvers.master import COLLINEAR
 
 
 class Stepwise:
