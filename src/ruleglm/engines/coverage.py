@@ -16,7 +16,9 @@ CoverageName: TypeAlias = tuple[bytes, bool]
 """Name of a split of the rows, and whether it is named by the rows that are not covered."""
 
 
-def hash_columns(columns: WordArray, n_rows: int, number: int = 0) -> WordArray:
+def hash_columns(
+    columns: WordArray, n_rows: int, number: int = 0, *, alone: bool = False
+) -> WordArray:
     """Return what one part adds to the names of columns, shape (n_columns, 5).
 
     Two words for the rows covered, two for the others, and whether the very first row is covered.
@@ -26,15 +28,19 @@ def hash_columns(columns: WordArray, n_rows: int, number: int = 0) -> WordArray:
     columns : (n_columns, n_words) uint64
     n_rows : int, at least 1
     number : int, of the part; 0 holds the first row
+    alone : bool, whether there is no other part; then only the words that name a column are filled
     """
     out = np.zeros((len(columns), 5), WORD_DTYPE)
     last = ~np.uint64(0) >> np.uint64(-n_rows % 64)
-    for words, sums in zip(columns, out, strict=True):
-        others = ~words
-        others[-1] &= last
-        sums[:2] = _hash(words, number)
-        sums[2:4] = _hash(others, number)
-        sums[4] = 0 if number else words[0] & np.uint64(1)
+    turned = np.zeros(len(columns), np.bool_) if number else columns[:, 0] & np.uint64(1) == 1
+    out[:, 4] = turned
+    for words, turn, sums in zip(columns, turned.tolist(), out, strict=True):
+        if not (alone and turn):
+            sums[:2] = _hash(words, number)
+        if not alone or turn:
+            others = ~words
+            others[-1] &= last
+            sums[2:4] = _hash(others, number)
     return out
 
 

@@ -91,6 +91,8 @@ class LocalEngine(HeldColumns):
         self._ahead: dict[float, float] = {}
         self._gradient: FloatArray | None = None
         self._both: FloatArray | None = None
+        self._fixed_score: FloatArray | None = None
+        self._scores: dict[BinRule, float] = {}
         self._sample = Sample(self._n_total, first)
         self._sampled: FloatArray | None = None
         self._coarse = self._sample.take(codes), n_bins
@@ -102,18 +104,23 @@ class LocalEngine(HeldColumns):
         """Return sums over rows that name the rows that each rule covers."""
         columns = evaluate(self.codes, rules)
         self._looked_at = dict(zip(rules, columns, strict=True))
-        return hash_columns(columns, self.n_rows, self._number)
+        alone = self.n_rows == self._n_total
+        return hash_columns(columns, self.n_rows, self._number, alone=alone)
 
     def hold(self, rules: Sequence[BinRule]) -> None:
         """Make these rules the columns after the linear terms."""
-        known = {**self._looked_at, **dict(zip(self.rules, self._columns, strict=True))}
-        new = [rule for rule in rules if rule not in known]
-        known.update(zip(new, evaluate(self.codes, new), strict=True))
-        columns = np.empty((len(rules), self._columns.shape[1]), WORD_DTYPE)
-        for rule, out in zip(rules, columns, strict=True):
-            out[:] = known[rule]
-        self._columns = columns
-        self.rules = list(rules)
+        place = {rule: k for k, rule in enumerate(self.rules)}
+        old = [place[rule] for rule in rules if rule in place]
+        new = [rule for rule in rules if rule not in place]
+        unseen = [rule for rule in new if rule not in self._looked_at]
+        seen = {**self._looked_at, **dict(zip(unseen, evaluate(self.codes, unseen), strict=True))}
+        kept = self._columns if old == list(range(len(place))) else self._columns[old]
+        self._columns = np.concatenate([kept, *(seen[rule][None] for rule in new)])
+        self.rules = [self.rules[k] for k in old] + new
+        if self.rules != list(rules):
+            order = {rule: k for k, rule in enumerate(self.rules)}
+            self._columns = self._columns[[order[rule] for rule in rules]]
+            self.rules = list(rules)
         self._looked_at = {}
 
     def supports(self) -> FloatArray:
@@ -183,8 +190,19 @@ class LocalEngine(HeldColumns):
     # --- sums over rows
 
     def score(self) -> FloatArray:
-        """Return the derivative of the mean loss by each coefficient."""
-        return self.project(self._gradient_rows())
+        """Return the derivative of the mean loss by each coefficient.
+
+        Those of columns that were there when it was last asked for are known until the model moves.
+        """
+        gradient = self._gradient_rows()
+        if self._fixed_score is None:
+            self._fixed_score = np.concatenate([[gradient.sum()], self.linear @ gradient])
+        new = [k for k, rule in enumerate(self.rules) if rule not in self._scores]
+        if new:
+            columns = self._columns if len(new) == len(self.rules) else self._columns[new]
+            sums = self._sums.of_columns(columns, gradient).tolist()
+            self._scores.update(zip((self.rules[k] for k in new), sums, strict=True))
+        return np.concatenate([self._fixed_score, [self._scores[rule] for rule in self.rules]])
 
     def project(self, values: FloatArray) -> FloatArray:
         """Return the sum of row values times each column."""
@@ -340,7 +358,8 @@ class LocalEngine(HeldColumns):
         return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
 
     def _forget(self) -> None:
-        self._gradient = self._both = self._sampled = self._loss = None
+        self._gradient = self._both = self._sampled = self._loss = self._fixed_score = None
+        self._scores = {}
         self._ahead = {}
         self._fresh = False
 

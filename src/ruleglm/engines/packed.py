@@ -1,6 +1,7 @@
 """Columns of rules as bits, one word for 64 rows."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,8 +21,9 @@ def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
     return out
 
 
+@lru_cache(maxsize=10_000)
 def mask_table(mask: int) -> CodeArray:
-    """Spread a bit mask over bins into one byte a bin."""
+    """Spread a bit mask over bins into one byte a bin; the answer is shared, not to be changed."""
     packed = np.frombuffer(mask.to_bytes(MAX_BINS // 8, "little"), np.uint8)
     return np.unpackbits(packed, bitorder="little")
 

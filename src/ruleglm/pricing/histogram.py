@@ -40,7 +40,7 @@ SHARE = 0.1
 HOT = 8
 """One in so many triples, those with the best rules in the last full search, goes first."""
 
-LEAST_HOT = 60
+LEAST_HOT = 120
 """The fewest triples that go first; twice as many or fewer are all searched each time."""
 
 SIGNS = np.array([1.0, -1.0])
@@ -75,6 +75,7 @@ class HistogramPricer:
         self._max_degree = max_degree
         self._staged = staged
         self._n_rules = n_rules
+        self._first = True
         self._last: dict[int, float] = {}
         self._hot = np.empty((0, 3), INDEX_DTYPE)
 
@@ -106,6 +107,7 @@ class HistogramPricer:
             complete = deep and search_deep(engine, found, self._table, self._max_degree, limits)
             if not deep:
                 found.leave(4, float(masses.max(initial=0.0)))
+        self._first = False
         return found.result(self._n_rules, complete)
 
     def _reaches(self, degree: int) -> bool:
@@ -131,7 +133,7 @@ class HistogramPricer:
         """Tell whether what was found is worth a round before this degree is searched."""
         if not found.improves:
             return False
-        if degree > 3 or (degree == 3 and found.n_rules >= self._n_rules):
+        if degree > 3 or (degree == 3 and self._first and found.n_rules >= self._n_rules):
             return True
         if degree not in self._last:
             n_tuples = math.comb(len(self._table.splitting), degree)

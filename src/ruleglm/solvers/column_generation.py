@@ -78,9 +78,10 @@ def run_column_generation(
                 break
             solved = time.perf_counter()
             priced = pricer.price(engine, penalty, set(engine.rules), limits)
-            ratio = column_ratio(engine.score(), penalties, engine.column_signs())
-            ratio = max(priced.ratio_bound, ratio)
-            bound = max(bound, lower_bound(engine, ratio, penalty, unpriced(penalties)))
+            if priced.complete or bound <= 0.0:
+                ratio = column_ratio(engine.score(), penalties, engine.column_signs())
+                ratio = max(priced.ratio_bound, ratio)
+                bound = max(bound, lower_bound(engine, ratio, penalty, unpriced(penalties)))
             gap = relative_gap(state.objective, bound)
             if state.objective < (1 - LEAST_DECREASE) * dropped_at:
                 coef, dropped = drop_idle(engine, coef, free)
