@@ -301,7 +301,10 @@ class GainPricer:
 
     def _best_allowed(self, base: BinRule, gains: FloatArray, codes: IntArray) -> Candidate | None:
         """Return the best of the extensions of a base, one a feature, that is not banned."""
-        for feature in np.argsort(-gains, kind="stable").tolist():
+        order = [int(np.argmax(gains))]
+        if self._bans is not None:
+            order = np.argsort(-gains, kind="stable").tolist()
+        for feature in order:
             conditions = [*base, (feature, self.table.coded_mask(feature, int(codes[feature])))]
             made = None if self._bans is None else self.table.make_rule(conditions)
             if self._bans is None or made is None or not self._bans.forbid(made[0]):

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy import linalg
 
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.classes import ClassEngines
-from ruleglm.solvers.master import ARMIJO, HALVINGS, MAX_NEWTON, REFIT_RIDGE
+from ruleglm.solvers.cholesky import factor_positive, solve_factored
+from ruleglm.solvers.master import ARMIJO, COLLINEAR, HALVINGS, MAX_NEWTON, REFIT_RIDGE
 
 INTERCEPT_RIDGE = 1e-10
 """Ridge on intercepts: that of a class without rows stays finite."""
@@ -153,11 +153,11 @@ class Curvature:
         matrix = self._matrix.copy()
         diagonal = np.broadcast_to(ridges[self._used, 0], self._inside.shape)[self._inside]
         matrix[np.diag_indices(len(matrix))] += diagonal + 1e-12 * max(np.trace(matrix), 1e-300)
-        factor = linalg.cho_factor(matrix)
+        factor = factor_positive(matrix)
 
         def solve(values: FloatArray) -> FloatArray:
             step = np.zeros(self._inside.shape)
-            step[self._inside] = linalg.cho_solve(factor, values[self._used].T[self._inside])
+            step[self._inside] = solve_factored(factor, values[self._used].T[self._inside])
             out = np.zeros_like(values)
             out[self._used] = step.T
             return center_intercepts(out)
@@ -170,10 +170,12 @@ def build_preconditioner(classes: ClassEngines, members: BoolArray, ridges: Floa
     inverses = np.zeros((len(classes), len(members), len(members)))
     for k, engine in enumerate(classes.engines):
         mine = np.flatnonzero(members[:, k])
-        matrix = engine.gram()[np.ix_(mine, mine)] + np.diag(ridges[mine, 0])
-        matrix[np.diag_indices(len(mine))] += 1e-12 * max(np.trace(matrix), 1e-300)
-        factor = linalg.cho_factor(matrix)
-        inverses[k][np.ix_(mine, mine)] = linalg.cho_solve(factor, np.eye(len(mine)))
+        matrix = engine.gram()[np.ix_(mine, mine)]
+        matrix[np.diag_indices(len(mine))] *= 1.0 + COLLINEAR
+        least = 1e-12 * max(np.trace(matrix), 1e-300)
+        matrix[np.diag_indices(len(mine))] += ridges[mine, 0] + least
+        factor = factor_positive(matrix)
+        inverses[k][np.ix_(mine, mine)] = solve_factored(factor, np.eye(len(mine)))
 
     def solve(values: FloatArray) -> FloatArray:
         return center_intercepts(np.asarray((inverses @ values.T[:, :, None])[:, :, 0].T))

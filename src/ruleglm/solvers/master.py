@@ -14,6 +14,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits, Penalty
+from ruleglm.solvers.cholesky import factor_positive, solve_factored
 from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
@@ -292,14 +293,13 @@ def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) 
     ``strict`` raises LinAlgError instead, also where only rounding gives the matrix an inverse.
     """
     try:
-        factor = linalg.cho_factor(matrix)
+        factor = factor_positive(matrix)
     except linalg.LinAlgError:
         factor = None
     if factor is not None:
-        left = np.diagonal(factor[0]) ** 2
+        left = np.diagonal(factor) ** 2
         if not strict or (left > COLLINEAR * np.diagonal(matrix)).all():
-            solution: FloatArray = linalg.cho_solve(factor, right)
-            return solution
+            return solve_factored(factor, right)
     if strict:
         raise linalg.LinAlgError("columns are collinear")
     shortest: FloatArray = linalg.pinvh(matrix) @ right

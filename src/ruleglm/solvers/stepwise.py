@@ -6,9 +6,9 @@ move to move, without a look at the rows.
 """
 
 import numpy as np
-from scipy import linalg
 
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
+from ruleglm.solvers.cholesky import factor_positive, solve_factored
 from ruleglm.solvers.master import COLLINEAR
 
 
@@ -45,8 +45,8 @@ class Stepwise:
         matrix = gram + np.diag(ridge)
         right = gram @ coef - score
         inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        factor = linalg.cho_factor(matrix[np.ix_(inside, inside)])
-        inverse = linalg.cho_solve(factor, np.eye(len(inside)))
+        factor = factor_positive(matrix[np.ix_(inside, inside)])
+        inverse = solve_factored(factor, np.eye(len(inside)))
         across = matrix[np.ix_(inside, outside)]
         explained = inverse @ across
         self._own = np.diagonal(matrix).copy()
