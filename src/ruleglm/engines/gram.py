@@ -60,7 +60,8 @@ class RowSums:
             kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
             return block / self._n_total
         unit = max(float(weights.max(initial=0.0)), LEAST_UNIT)
-        scaled = (weights / unit).astype(np.float32)
+        with np.errstate(invalid="ignore"):  # where the loss overflows
+            scaled = (weights / unit).astype(np.float32)
 
         def total(rows: slice) -> FloatArray:
             out = np.empty(shape)

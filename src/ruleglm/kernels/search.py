@@ -153,6 +153,11 @@ def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, mi
     won : float, the positive gains of the rows
     needed : float, what they have to be worth in the end
     plus, minus : scratch
+
+    Returns
+    -------
+    answer : bool
+    n_visits : int, rows visited, counted for each feature looked at
     """
     short = needed - won  # so much more has to be removed
     for i in range(n_won, rows.shape[0]):
@@ -160,10 +165,10 @@ def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, mi
     n_left = codes.shape[0] - first
     for f in range(first, codes.shape[0]):
         if short < 0.0:
-            return True
+            return True, rows.shape[0] * (f - first)
         fill_sums(codes[f], gain, rows, n_won, n_bins[f], plus, minus)
         short -= most_removed(plus, minus, n_bins[f], tops[f], won - needed, 1.0 / n_left)
-    return short < 0.0
+    return short < 0.0, rows.shape[0] * n_left
 
 
 @finite_kernel
@@ -312,14 +317,13 @@ def search_branch(
     )
     taken[0], here[0], filled[0] = start, start + 1, -1
     length = -1
-    level, visited = 0, 0
     won = gain[rows[0, : wins[0]]].sum()
     needed = best + slack + price + step * max(1, known + 1)
-    if not may_pay(
+    hopeful, visited = may_pay(
         *(codes, gain, rows[0, : counts[0]], wins[0], n_bins, tops),
         *(next_feature(start, kind, feature), won, needed, sums[0], sums[1]),
-    ):
-        level = -1
+    )
+    level = 0 if hopeful else -1
     n_conditions = lo.shape[0]
     while level >= 0:
         c = here[level]
@@ -392,12 +396,13 @@ def search_branch(
         kept_won, kept = keep_rows(
             codes[f], mine, wins[level], missing, lo[c], hi[c], kind[c], rows[level + 1]
         )
-        visited += counts[level]
         needed = best + slack + price + step * max(level + 2, known + 1)
-        if not may_pay(
+        hopeful, n_visits = may_pay(
             *(codes, gain, rows[level + 1, :kept], kept_won, n_bins, tops),
             *(next_feature(c, kind, feature), won, needed, sums[0], sums[1]),
-        ):
+        )
+        visited += counts[level] + n_visits
+        if not hopeful:
             continue
         level += 1
         wins[level], counts[level], taken[level], filled[level] = kept_won, kept, c, -1
