@@ -2,9 +2,11 @@
 
 import pickle
 import re
+import warnings
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -348,3 +350,16 @@ def test_plain_estimators_keep_their_parameters():
     assert isinstance(held, RuleRegressor)
     assert (held.max_degree, held.bins, held.linear_terms) == (1, 8, True)
     assert held.n_features_in_ == FRAME.shape[1]
+
+
+@pytest.mark.parametrize("time_limit", [None, 1e-9])
+def test_an_included_column_that_separates_the_classes_leaves_a_path(time_limit):
+    """The loss is flat there, and the first penalty no more than rounding."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 4)), columns=list("abcd"))
+    model = RuleClassifierCV(
+        penalty="l1", include=["a"], max_complexity=2, cv=2, n_lambdas=4, time_limit=time_limit
+    )
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        model.fit(X, (X["a"] > 0).astype(int))
+    assert model.complexity_ == 1.0
+    assert len(model.path_.table()) >= 1

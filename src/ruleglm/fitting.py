@@ -183,7 +183,9 @@ def walk_penalties(
         sizes = loose_sizes(engine, pricer, limits, free)
         penalties = choose_grid(first, settings, penalties, limits, sizes)
     coef = None if previous is None else resume(engine, rows, bans, settings, previous)
-    for number, penalty in enumerate(penalties):
+    number, left = 0, list(penalties)
+    while left:
+        penalty = left.pop(0)
         solution = run_column_generation(
             engine,
             pricer,
@@ -199,8 +201,12 @@ def walk_penalties(
         coef = solution.coef
         words = certificate_words(solution, pricer.describe())
         model = relax(engine, refitter, penalty, solution, blends, words, free)
+        if number == 0 and model.complexity > largest and penalty.lambda_0 < SURELY:
+            left.insert(0, Penalty(SURELY * penalty.lambda_0, SURELY * penalty.lambda_1))
+            continue  # the loss is flat, and its gradient says little of where the path begins
         if model.complexity > largest:
             return
+        number += 1
         if settings.path:
             n_terms = len(model.rules) + len(model.linear)
             limits.report(n_terms, model.complexity, solution.objective, np.nan)
@@ -323,6 +329,8 @@ def first_lambda_here(
     priced = pricer.price(engine, Penalty(least, ratio * least), set(), limits)
     if priced.complete:
         return least * max(1.0, priced.ratio_bound)
+    if limits.over():
+        return max(least, *engine.gradient_masses())  # no rule has a larger sum
     return least + max(0.0, priced.best) / (1.0 + ratio)
 
 

@@ -1,10 +1,13 @@
 """Systems with small positive matrices, by LAPACK: wrappers would cost more than the work."""
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, pinvh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ruleglm.dtypes import FloatArray
+
+COLLINEAR = 1e-6
+"""Share of a column's curvature below which the others explain it; Gram matrices have errors."""
 
 
 def factor_positive(matrix: FloatArray) -> FloatArray:
@@ -25,3 +28,22 @@ def solve_factored(factor: FloatArray, right: FloatArray) -> FloatArray:
     if not np.isfinite(answer).all():
         raise ValueError("a system of equations has no finite solution")
     return answer
+
+
+def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) -> FloatArray:
+    """Solve a system with a positive matrix; without an inverse, take the shortest solution.
+
+    ``strict`` raises LinAlgError instead, also where only rounding gives the matrix an inverse.
+    """
+    try:
+        factor = factor_positive(matrix)
+    except LinAlgError:
+        factor = None
+    if factor is not None:
+        left = np.diagonal(factor) ** 2
+        if not strict or (left > COLLINEAR * np.diagonal(matrix)).all():
+            return solve_factored(factor, right)
+    if strict:
+        raise LinAlgError("columns are collinear")
+    shortest: FloatArray = pinvh(matrix) @ right
+    return shortest

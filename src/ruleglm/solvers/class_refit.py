@@ -12,8 +12,8 @@ import numpy as np
 
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.classes import ClassEngines
-from ruleglm.solvers.cholesky import factor_positive, solve_factored
-from ruleglm.solvers.master import ARMIJO, COLLINEAR, HALVINGS, MAX_NEWTON, REFIT_RIDGE
+from ruleglm.solvers.cholesky import COLLINEAR, factor_positive, solve_factored
+from ruleglm.solvers.master import ARMIJO, HALVINGS, MAX_NEWTON, REFIT_RIDGE
 
 INTERCEPT_RIDGE = 1e-10
 """Ridge on intercepts: that of a class without rows stays finite."""

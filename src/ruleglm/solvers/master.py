@@ -14,7 +14,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits, Penalty
-from ruleglm.solvers.cholesky import factor_positive, solve_factored
+from ruleglm.solvers.cholesky import solve_positive
 from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
@@ -30,9 +30,6 @@ ROUNDING = 1e-12
 
 JITTER = 1e-9
 """Relative addition to the diagonal of a Gram matrix, whose columns may be collinear."""
-
-COLLINEAR = 1e-6
-"""Share of a column's curvature below which the others explain it; Gram matrices have errors."""
 
 ARMIJO = 1e-4
 SLOW = 0.2
@@ -285,25 +282,6 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
         return
     gradient += (change - start) @ gram[members]
     coef[members] = change
-
-
-def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) -> FloatArray:
-    """Solve a system with a positive matrix; without an inverse, take the shortest solution.
-
-    ``strict`` raises LinAlgError instead, also where only rounding gives the matrix an inverse.
-    """
-    try:
-        factor = factor_positive(matrix)
-    except linalg.LinAlgError:
-        factor = None
-    if factor is not None:
-        left = np.diagonal(factor) ** 2
-        if not strict or (left > COLLINEAR * np.diagonal(matrix)).all():
-            return solve_factored(factor, right)
-    if strict:
-        raise linalg.LinAlgError("columns are collinear")
-    shortest: FloatArray = linalg.pinvh(matrix) @ right
-    return shortest
 
 
 def invert(matrix: FloatArray) -> FloatArray:

@@ -1,9 +1,9 @@
 """Quadratic models whose coefficients have signs: an active-set method (Lawson and Hanson)."""
 
 import numpy as np
-from scipy import linalg
 
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
+from ruleglm.solvers.cholesky import solve_positive
 
 ACCURACY = 1e-12
 """Share of the largest slope below which a coefficient at 0 stays there."""
@@ -47,7 +47,7 @@ def settle(
     """
     while free.any():
         inside = np.flatnonzero(free)
-        target = linalg.solve(matrix[np.ix_(inside, inside)], right[inside], assume_a="pos")
+        target = solve_positive(matrix[np.ix_(inside, inside)], right[inside])
         wrong = signs[inside] * target < 0.0
         if not wrong.any():
             x[inside] = target

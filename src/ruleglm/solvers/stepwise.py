@@ -8,8 +8,7 @@ move to move, without a look at the rows.
 import numpy as np
 
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
-from ruleglm.solvers.cholesky import factor_positive, solve_factored
-from ruleglm.solvers.master import COLLINEAR
+from ruleglm.solvers.cholesky import COLLINEAR, factor_positive, solve_factored
 
 
 class Stepwise:
