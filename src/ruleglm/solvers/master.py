@@ -218,9 +218,11 @@ def minimise_model(
     cross = gram[free][:, ~free]
     explained = inverse @ cross
     inside = gram[1:, 1:] if len(inverse) == 1 else gram[~free][:, ~free]
-    reduced = inside - cross.T @ explained
+    reduced = cross.T @ -explained
+    reduced += inside
     settled = np.diag(reduced) <= ROUNDING * np.diag(inside)
-    reduced[settled] = reduced[:, settled] = 0.0
+    if settled.any():
+        reduced[settled] = reduced[:, settled] = 0.0
     gradient = score[~free] - explained.T @ score[free]
     target = coef.copy()
     inner = coef[~free]
