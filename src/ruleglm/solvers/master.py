@@ -14,7 +14,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.problem import Limits, Penalty
-from ruleglm.solvers.cholesky import COLLINEAR, solve_positive
+from ruleglm.solvers.cholesky import solve_positive
 from ruleglm.solvers.signed import solve_signed
 
 NO_LIMITS = Limits()
@@ -27,6 +27,9 @@ LONGEST_STEP = 1e6
 
 ROUNDING = 1e-12
 """Share of a column's curvature that the free columns leave it if it is one of their sums."""
+
+JITTER = 1e-9
+"""Relative addition to the diagonal of a Gram matrix, whose columns may be collinear."""
 
 ARMIJO = 1e-4
 SLOW = 0.2
@@ -263,7 +266,7 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
     members = np.flatnonzero(coef)
     start = coef[members]
     matrix = gram[np.ix_(members, members)]
-    matrix[np.diag_indices(len(members))] *= 1.0 + COLLINEAR
+    matrix[np.diag_indices(len(members))] *= 1.0 + JITTER
     slope = gradient[members] + penalties[members] * np.sign(start)
     direction = -solve_positive(matrix, slope)
     crossing = np.sign(start) * direction < 0.0
