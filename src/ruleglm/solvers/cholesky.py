@@ -45,5 +45,6 @@ def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) 
             return solve_factored(factor, right)
     if strict:
         raise LinAlgError("columns are collinear")
-    shortest: FloatArray = pinvh(matrix) @ right
+    with np.errstate(over="ignore", invalid="ignore"):
+        shortest: FloatArray = pinvh(matrix) @ right
     return shortest

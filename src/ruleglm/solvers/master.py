@@ -274,9 +274,9 @@ def jump(gram: FloatArray, gradient: FloatArray, penalties: FloatArray, coef: Fl
     first = min(1.0, float(steps.min(initial=1.0)))
     best, change = 0.0, None
     for step in (1.0, first) if first < 1.0 else (1.0,):
-        ends = np.where(steps <= step, 0.0, start + step * direction)
-        move = ends - start
         with np.errstate(over="ignore", invalid="ignore"):  # no step to take, then
+            ends = np.where(steps <= step, 0.0, start + step * direction)
+            move = ends - start
             value = float(move @ (slope + 0.5 * (move @ matrix)))
         if value < best:
             best, change = value, ends
