@@ -237,6 +237,20 @@ def test_rules_that_cover_the_same_rows_share_the_effect():
         refit(twins, FRAME, y, ridge=0.0)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_rule_that_is_the_sum_of_others_is_collinear(family):
+    texts = ("claims > 2", "claims > 4", "claims > 2 and claims <= 4")
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(FRAME))
+    with pytest.raises(ValueError, match=r"collinear.*`ridge` above 0"):
+        refit(
+            build(family, texts=texts, lines=()),
+            FRAME,
+            target_of(family, FRAME),
+            sample_weight=weights,
+            ridge=0.0,
+        )
+
+
 def test_a_ridge_keeps_rules_that_separate_the_classes_small():
     y = (FRAME["claims"] > 2).astype(float)
     rule = build("binomial", texts=("claims > 2",), lines=())

@@ -110,17 +110,16 @@ class LocalEngine(HeldColumns):
     def hold(self, rules: Sequence[BinRule]) -> None:
         """Make these rules the columns after the linear terms."""
         place = {rule: k for k, rule in enumerate(self.rules)}
-        old = [place[rule] for rule in rules if rule in place]
         new = [rule for rule in rules if rule not in place]
         unseen = [rule for rule in new if rule not in self._looked_at]
         seen = {**self._looked_at, **dict(zip(unseen, evaluate(self.codes, unseen), strict=True))}
-        kept = self._columns if old == list(range(len(place))) else self._columns[old]
-        self._columns = np.concatenate([kept, *(seen[rule][None] for rule in new)])
-        self.rules = [self.rules[k] for k in old] + new
-        if self.rules != list(rules):
-            order = {rule: k for k, rule in enumerate(self.rules)}
-            self._columns = self._columns[[order[rule] for rule in rules]]
-            self.rules = list(rules)
+        place |= {rule: len(self.rules) + k for k, rule in enumerate(new)}
+        order = [place[rule] for rule in rules]
+        if new:
+            self._columns = np.concatenate([self._columns, *(seen[rule][None] for rule in new)])
+        if order != list(range(len(place))):
+            self._columns = self._columns[order]
+        self.rules = list(rules)
         self._looked_at = {}
 
     def supports(self) -> FloatArray:
