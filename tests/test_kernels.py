@@ -101,6 +101,33 @@ def test_fill_histograms(seed, n_rows, order, n_vectors, n_tuples):
     compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
 
 
+def covered_case(seed, n_rows, order, n_vectors, n_sets):
+    """Sets of features; some of what comes of leaving one out is not wanted."""
+    rng = np.random.default_rng(seed)
+    n_bins = rng.choice([1, 2, 5, 11], size=6).astype(INDEX_DTYPE)
+    codes = (rng.random((6, n_rows)) ** 2 * n_bins[:, None]).astype(CODE_DTYPE)
+    shape = (n_sets, order + 1)
+    sets = rng.permuted(np.tile(np.arange(6), (n_sets, 1)), axis=1)[:, : order + 1]
+    sizes = np.prod(n_bins[sets], axis=1)[:, None] // n_bins[sets]
+    places = (np.cumsum(sizes) - sizes.ravel()).reshape(shape)
+    places = np.where(rng.random(shape) < 0.3, -1, places).astype(INDEX_DTYPE)
+    inputs = codes, sets.astype(INDEX_DTYPE), n_bins, quarters(rng, n_vectors, n_rows), places
+    return inputs, quarters(rng, n_vectors, int(sizes.sum()))
+
+
+@relaxed
+@given(
+    seeds,
+    st.sampled_from([*WORDS, *TILES, 8 * SMALL + 100]),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(0, 4),
+)
+def test_fill_covered(seed, n_rows, order, n_vectors, n_sets):
+    inputs, out = covered_case(seed, n_rows, order, n_vectors, n_sets)
+    compare(kernels.fill_covered, slow_histograms.fill_covered, inputs, out)
+
+
 @pytest.mark.parametrize("widths", [(23, 89), (32, 64), (41, 50)])
 def test_fill_histograms_around_the_small_size(widths):
     rng = np.random.default_rng(1)
@@ -177,6 +204,22 @@ def rule_case(seed, n_rows, n_rules):
 def test_evaluate_rules(seed, n_rows, n_rules):
     inputs, out = rule_case(seed, n_rows, n_rules)
     compare(kernels.evaluate_rules, slow_columns.evaluate_rules, inputs, out)
+
+
+def join_case(seed, n_rows, n_columns, n_lists):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 4, size=n_lists)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(INDEX_DTYPE)
+    places = rng.integers(0, n_columns, size=starts[-1]).astype(INDEX_DTYPE)
+    out = rng.integers(0, 2**63, size=(n_lists, (n_rows + 63) // 64)).astype(WORD_DTYPE)
+    return (draw_columns(rng, n_columns, n_rows), places, starts, n_rows), out
+
+
+@relaxed
+@given(seeds, row_counts, st.integers(1, 5), st.integers(0, 6))
+def test_join_columns(seed, n_rows, n_columns, n_lists):
+    inputs, out = join_case(seed, n_rows, n_columns, n_lists)
+    compare(kernels.join_columns, slow_columns.join_columns, inputs, out)
 
 
 def count_case(seed, n_rows, n_left, n_right):
@@ -355,7 +398,9 @@ def test_no_sweep_changes_nothing():
 
 CALLS = {
     "fill_histograms": lambda: histogram_case(0, 10, 2, 1, 2, [3]),
+    "fill_covered": lambda: covered_case(0, 10, 2, 1, 2),
     "evaluate_rules": lambda: rule_case(0, 10, 2),
+    "join_columns": lambda: join_case(0, 10, 3, 2),
     "count_gram": lambda: count_case(0, 10, 1, 2),
     "unpack_words": lambda: panel_case(0, 10, 2),
     "weighted_gram": lambda: gram_case(0, 10, 2),

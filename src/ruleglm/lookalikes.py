@@ -70,8 +70,9 @@ def sample_texts(X: Any) -> Iterator[tuple[str, set[str]]]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         for column in frame.head(SAMPLE).iter_columns():
+            texts = column.unique() if column.dtype == nw.String else column
             plain = column.dtype in (nw.String, nw.Object)
-            yield str(column.name), only_texts(column.to_list() if plain else ())
+            yield str(column.name), only_texts(texts.to_list() if plain else ())
 
 
 def only_texts(values: Collection[Any]) -> set[str]:

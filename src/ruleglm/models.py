@@ -379,8 +379,8 @@ class RuleModelClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         labels = column_or_1d(check_labels(y), warn=True)
         check_length(labels, n_rows)
         check_classification_targets(labels)
-        self.classes_, encoded = np.unique(labels, return_inverse=True)
-        target = encoded.astype(np.float64)
+        self.classes_ = np.unique(labels)
+        target: FloatArray = np.searchsorted(self.classes_, labels).astype(np.float64)
         weights = check_weights(sample_weight, n_rows)
         counts = self._class_weights()
         if counts is not None:

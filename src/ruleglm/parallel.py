@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import cache
 from itertools import chain
 from typing import Any, TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -23,8 +24,14 @@ ANY_THREADS = 1 << 62
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread: matrices are small, and its threads would fight with ours."""
-    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    limits: AbstractContextManager[Any] = _thread_pools().limit(limits=1, user_api="blas")
     return limits
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Look for thread pools, once: NumPy's and SciPy's are loaded by now, and it takes a while."""
+    return ThreadpoolController()
 
 
 class Workers:

@@ -1,5 +1,7 @@
 """Twins of ``ruleglm.kernels.columns``: columns are unpacked into dense rows of 0 and 1."""
 
+import itertools
+
 import numpy as np
 
 
@@ -26,6 +28,13 @@ def evaluate_rules(codes, features, tables, starts, out):
         for c in range(starts[k], starts[k + 1]):
             row &= tables[c][codes[features[c]]]
     out[:] = pack_rows(dense)
+
+
+def join_columns(columns, places, starts, n_rows, out):
+    dense = unpack_rows(columns)[:, :n_rows].astype(bool)
+    lists = [places[first:last] for first, last in itertools.pairwise(starts)]
+    joined = np.array([dense[each].all(axis=0) for each in lists]).reshape(len(lists), n_rows)
+    out[:] = pack_rows(joined)
 
 
 def count_gram(left, right, out):

@@ -13,6 +13,15 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
             np.add.at(cube, cells, vector)
 
 
+def fill_covered(codes, sets, n_bins, values, places, out):
+    for features, firsts in zip(sets, places, strict=True):
+        for axis, first in enumerate(firsts):
+            rest = np.delete(features, axis)
+            if first >= 0:
+                limits = np.array([first, first + np.prod(n_bins[rest])])
+                fill_histograms(codes, rest[None], n_bins, values, limits, out)
+
+
 def fill_within(codes, columns, wanted, n_bins, values, starts, out):
     dense = unpack_rows(columns)[:, : codes.shape[1]].astype(bool)
     for a, f in np.argwhere(wanted):

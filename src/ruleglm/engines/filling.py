@@ -3,15 +3,13 @@
 Threads share out tuples of features, or rules, never rows, so that no sum depends on their number.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ruleglm import kernels
-from ruleglm.binning import BinRule
-from ruleglm.dtypes import SUM_DTYPE, BoolArray, CodeArray, FloatArray, IntArray
+from ruleglm.dtypes import SUM_DTYPE, BoolArray, CodeArray, FloatArray, IntArray, WordArray
 from ruleglm.engines.base import histogram_starts
-from ruleglm.engines.packed import complement, evaluate
+from ruleglm.engines.covers import cover_tuples
+from ruleglm.engines.packed import complement
 from ruleglm.parallel import Workers, cut, n_parts
 
 SAMPLE_ROWS = 200_000
@@ -52,6 +50,34 @@ def fill_joint(
     """Return the joint histograms of tuples of features, one after the other, by row vector."""
     starts = histogram_starts(tuples, n_bins)
     out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
+    cover = cover_tuples(tuples, n_bins, codes.shape[1])
+    if cover is None:
+        fill_each(codes, tuples, n_bins, values, starts, out, workers)
+        return out
+    places = np.where(cover.without >= 0, starts[cover.without], -1)
+
+    def fill(part: slice) -> None:
+        kernels.fill_covered(codes, cover.sets[part], n_bins, values, places[part], out)
+
+    work = len(cover.sets) * codes.shape[1] * len(values)
+    workers.map(fill, cut(len(cover.sets), n_parts(work)), work)
+    if len(cover.rest):
+        others = fill_joint(codes, tuples[cover.rest], n_bins, values, workers)
+        where = np.concatenate([np.arange(starts[t], starts[t + 1]) for t in cover.rest])
+        out[:, where] = others
+    return out
+
+
+def fill_each(
+    codes: CodeArray,
+    tuples: IntArray,
+    n_bins: IntArray,
+    values: FloatArray,
+    starts: IntArray,
+    out: FloatArray,
+    workers: Workers,
+) -> None:
+    """Fill the joint histograms of tuples by a pass over the rows for each; ``out`` is zero."""
 
     def fill(part: slice) -> None:
         limits = starts[part.start : part.stop + 1]
@@ -64,12 +90,11 @@ def fill_joint(
         kernels.fill_histograms(codes, tuples, n_bins, values, starts, out)
     else:
         workers.map(fill, cut(len(tuples), n_parts(work)), work)
-    return out
 
 
 def fill_rules(
     codes: CodeArray,
-    rules: Sequence[BinRule],
+    columns: WordArray,
     wanted: BoolArray,
     n_bins: IntArray,
     values: FloatArray,
@@ -77,13 +102,12 @@ def fill_rules(
 ) -> FloatArray:
     """Return histograms of features within rules, see `Engine.histograms_within`.
 
-    Of a rule that covers most rows, those it leaves out are added up, if that is less work, and
-    taken from the sums of all.
+    ``columns`` are those of the rules, and may be changed. Of a rule that covers most rows, those
+    it leaves out are added up, if that is less work, and taken from the sums of all.
     """
     n_rows = codes.shape[1]
-    columns = evaluate(codes, rules)
     starts = np.concatenate([[0], np.cumsum(n_bins)])
-    out = np.zeros((len(rules), len(values), starts[-1]), SUM_DTYPE)
+    out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
     covered = np.bitwise_count(columns).sum(axis=1, dtype=np.int64) / max(n_rows, 1)
     dense = covered > 0.5
     asked = wanted[dense].any(axis=0)
@@ -95,7 +119,7 @@ def fill_rules(
         kernels.fill_within(codes, columns[part], wanted[part], n_bins, values, starts, out[part])
 
     work = int(np.count_nonzero(wanted)) * n_rows
-    workers.map(fill, cut(len(rules), n_parts(work)), work)
+    workers.map(fill, cut(len(columns), n_parts(work)), work)
     if turned:
         all_rows = np.zeros((len(values), starts[-1]))
         places = np.repeat(asked, n_bins)

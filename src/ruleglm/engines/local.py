@@ -23,7 +23,7 @@ from ruleglm.engines.coverage import hash_columns
 from ruleglm.engines.filling import Sample, fill_joint, fill_rules
 from ruleglm.engines.gram import RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
-from ruleglm.engines.packed import evaluate, unpack_column, unpack_columns
+from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers
 from ruleglm.storage import rows_beside
@@ -84,6 +84,7 @@ class LocalEngine(HeldColumns):
         self.workers = Workers(n_threads)
         self._sums = RowSums(self.n_rows, self._n_total, self.workers)
         self._columns = np.empty((0, (self.n_rows + 63) // 64), WORD_DTYPE)
+        self._evaluator = Evaluator(codes)
         self._looked_at: dict[BinRule, WordArray] = {}
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
         self._direction = np.zeros(self.n_rows)
@@ -102,7 +103,7 @@ class LocalEngine(HeldColumns):
 
     def hash_coverages(self, rules: Sequence[BinRule]) -> WordArray:
         """Return sums over rows that name the rows that each rule covers."""
-        columns = evaluate(self.codes, rules)
+        columns = self._evaluator.evaluate(rules)
         self._looked_at = dict(zip(rules, columns, strict=True))
         alone = self.n_rows == self._n_total
         return hash_columns(columns, self.n_rows, self._number, alone=alone)
@@ -112,7 +113,8 @@ class LocalEngine(HeldColumns):
         place = {rule: k for k, rule in enumerate(self.rules)}
         new = [rule for rule in rules if rule not in place]
         unseen = [rule for rule in new if rule not in self._looked_at]
-        seen = {**self._looked_at, **dict(zip(unseen, evaluate(self.codes, unseen), strict=True))}
+        found = self._evaluator.evaluate(unseen)
+        seen = {**self._looked_at, **dict(zip(unseen, found, strict=True))}
         place |= {rule: len(self.rules) + k for k, rule in enumerate(new)}
         order = [place[rule] for rule in rules]
         if new:
@@ -341,7 +343,8 @@ class LocalEngine(HeldColumns):
     ) -> FloatArray:
         """Fill histograms of single features over the rows that each of ``rules`` covers."""
         values = self._row_vectors(vectors)
-        return fill_rules(self.codes, rules, wanted, self.n_bins, values, self.workers)
+        columns = self._evaluator.evaluate(rules)
+        return fill_rules(self.codes, columns, wanted, self.n_bins, values, self.workers)
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""
@@ -353,7 +356,7 @@ class LocalEngine(HeldColumns):
         """Return the codes and row values of the rows that a rule covers."""
         if not rule:
             return self.codes, values
-        rows = unpack_column(evaluate(self.codes, [rule])[0], self.n_rows)
+        rows = unpack_column(self._evaluator.evaluate([rule])[0], self.n_rows)
         return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
 
     def _forget(self) -> None:

@@ -7,18 +7,70 @@ import numpy as np
 
 from ruleglm import kernels
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import MAX_BINS, WORD_DTYPE, BoolArray, CodeArray, WordArray
+from ruleglm.dtypes import (
+    INDEX_DTYPE,
+    MAX_BINS,
+    WORD_DTYPE,
+    BoolArray,
+    CodeArray,
+    IntArray,
+    WordArray,
+)
+
+MAX_KEPT = 1 << 22
+"""Words of the columns of single conditions that are kept: 32 MB."""
+
+
+class Evaluator:
+    """Evaluates rules on bin codes, and keeps the columns of their conditions, which recur."""
+
+    def __init__(self, codes: CodeArray) -> None:
+        self._codes = codes
+        self._places: dict[tuple[int, int], int] = {}
+        self._kept = np.empty((0, (codes.shape[1] + 63) // 64), WORD_DTYPE)
+
+    def evaluate(self, rules: Sequence[BinRule]) -> WordArray:
+        """Evaluate rules into packed columns, shape (n_rules, n_words)."""
+        conditions = [condition for rule in rules for condition in rule]
+        n_words = self._kept.shape[1]
+        self._keep(list(dict.fromkeys(c for c in conditions if c not in self._places)))
+        if any(condition not in self._places for condition in conditions):
+            return evaluate(self._codes, rules)
+        places = np.array([self._places[condition] for condition in conditions], INDEX_DTYPE)
+        out = np.empty((len(rules), n_words), WORD_DTYPE)
+        kernels.join_columns(self._kept, places, rule_starts(rules), self._codes.shape[1], out)
+        return out
+
+    def _keep(self, new: list[tuple[int, int]]) -> None:
+        """Evaluate conditions; if there is no room for them, all others are forgotten."""
+        n_words = self._kept.shape[1]
+        if (len(self._places) + len(new)) * n_words > MAX_KEPT:
+            self._places, self._kept = {}, self._kept[:0]
+        if not new or len(new) * n_words > MAX_KEPT:
+            return
+        first, size = len(self._places), len(self._places) + len(new)
+        if size > len(self._kept):
+            grown = np.empty((max(size, 2 * len(self._kept)), n_words), WORD_DTYPE)
+            grown[:first] = self._kept[:first]
+            self._kept = grown
+        self._kept[first:size] = evaluate(self._codes, [(condition,) for condition in new])
+        self._places |= {condition: first + k for k, condition in enumerate(new)}
 
 
 def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
     """Evaluate rules on bin codes into packed columns, shape (n_rules, n_words)."""
     conditions = [condition for rule in rules for condition in rule]
-    features = np.array([feature for feature, _ in conditions], np.int64)
+    features = np.array([feature for feature, _ in conditions], INDEX_DTYPE)
     tables = np.array([mask_table(mask) for _, mask in conditions], np.uint8)
-    starts = np.concatenate([[0], np.cumsum([len(rule) for rule in rules])]).astype(np.int64)
     out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
-    kernels.evaluate_rules(codes, features, tables.reshape(-1, MAX_BINS), starts, out)
+    tables = tables.reshape(-1, MAX_BINS)
+    kernels.evaluate_rules(codes, features, tables, rule_starts(rules), out)
     return out
+
+
+def rule_starts(rules: Sequence[BinRule]) -> IntArray:
+    """Return where each rule's conditions begin, and where the last one's end."""
+    return np.cumsum([0, *map(len, rules)], dtype=INDEX_DTYPE)
 
 
 @lru_cache(maxsize=10_000)

@@ -8,6 +8,7 @@ from ruleglm.kernels.columns import (
     add_columns,
     count_gram,
     evaluate_rules,
+    join_columns,
     sum_columns,
     unpack_words,
     weighted_gram,
@@ -22,7 +23,7 @@ from ruleglm.kernels.gains import (
     scan_second_gains,
     scan_signed_gains,
 )
-from ruleglm.kernels.histograms import fill_histograms, fill_within
+from ruleglm.kernels.histograms import fill_covered, fill_histograms, fill_within
 from ruleglm.kernels.pricing import (
     locate,
     scan_axis,
@@ -34,8 +35,10 @@ from ruleglm.kernels.search import search_branch
 
 KERNELS = (
     fill_histograms,
+    fill_covered,
     fill_within,
     evaluate_rules,
+    join_columns,
     count_gram,
     unpack_words,
     weighted_gram,
@@ -63,11 +66,13 @@ __all__ = [
     "count_gram",
     "descend",
     "evaluate_rules",
+    "fill_covered",
     "fill_histograms",
     "fill_within",
     "gain_lines",
     "gain_pairs",
     "gain_triples",
+    "join_columns",
     "locate",
     "locate_gain",
     "scan_axis",

@@ -44,6 +44,32 @@ def evaluate_rules(codes, features, tables, starts, out):
 
 
 @kernel
+def join_columns(columns, places, starts, n_rows, out):
+    """Take the rows that all of some columns have, for several such lists of columns.
+
+    Parameters
+    ----------
+    columns : (n_columns, n_words) uint64
+    places : (n_places,) int64, the columns of all lists one after the other
+    starts : (n_lists + 1,) int64, where each list lies
+    n_rows : int, all of which are taken where a list is empty
+    out : (n_lists, n_words) uint64, OUT
+    """
+    n_words = out.shape[1]
+    last = ~np.uint64(0) >> np.uint64(64 * n_words - n_rows)
+    for k in range(starts.shape[0] - 1):
+        if starts[k] == starts[k + 1]:
+            for w in range(n_words):
+                out[k, w] = ~np.uint64(0) if w < n_words - 1 else last
+            continue
+        for w in range(n_words):
+            out[k, w] = columns[places[starts[k]], w]
+        for c in range(starts[k] + 1, starts[k + 1]):
+            for w in range(n_words):
+                out[k, w] &= columns[places[c], w]
+
+
+@kernel
 def count_gram(left, right, out):
     """Count the rows that each pair of columns shares.
 

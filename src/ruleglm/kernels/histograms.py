@@ -12,8 +12,8 @@ from ruleglm.kernels.compile import kernel
 TILE = 2048
 """Rows whose cell numbers are computed together; they stay in the first-level cache."""
 
-SMALL = 2048
-"""Up to this many cells a histogram is filled in four interleaved copies.
+SMALL, LARGE = 2048, 16384
+"""Up to this many cells a histogram is filled in four interleaved copies, of many rows up to more.
 
 Rows that hit the same cell one after the other (skewed features) would wait for each other's
 addition; with copies they do not.
@@ -33,23 +33,90 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
     starts : (n_tuples + 1,) int64, where each histogram lies in ``out``
     out : (n_vectors, starts[-1]) float64, OUT, added to
     """
-    n_vectors = values.shape[0]
     largest = 0
     for t in range(tuples.shape[0]):
         largest = max(largest, starts[t + 1] - starts[t])
-    room = np.empty(2 * max(largest, 4 * min(largest, SMALL)))
+    room = make_room(largest, values.shape[1])
     for t in range(tuples.shape[0]):
-        size = starts[t + 1] - starts[t]
-        n_copies = 4 if size <= SMALL else 1
-        for v in range(0, n_vectors - 1, 2):
-            two = room[: 2 * n_copies * size].reshape(n_copies, size, 2)
-            fill_two(codes, tuples[t], n_bins, values[v : v + 2], two)
-            for j in range(2):
-                join_copies(two[:, :, j], out[v + j, starts[t] : starts[t + 1]])
-        if n_vectors % 2:
-            one = room[: n_copies * size].reshape(n_copies, size)
-            fill_one(codes, tuples[t], n_bins, values[n_vectors - 1], one)
-            join_copies(one, out[n_vectors - 1, starts[t] : starts[t + 1]])
+        fill_tuple(codes, tuples[t], n_bins, values, room, out[:, starts[t] : starts[t + 1]])
+
+
+@kernel
+def fill_covered(codes, sets, n_bins, values, places, out):
+    """Fill the joint histograms of tuples of features from those of sets with one feature more.
+
+    One pass over the rows serves all tuples that a set covers: each is the set without one of its
+    features, over whose bins the histogram is added up.
+
+    Parameters
+    ----------
+    codes, n_bins, values : see fill_histograms
+    sets : (n_sets, order + 1) int64, feature numbers
+    places : (n_sets, order + 1) int64, where the histogram without each of the features lies in
+        ``out``, -1 if it is not wanted
+    out : (n_vectors, n_cells) float64, OUT, added to
+    """
+    largest = 0
+    for t in range(sets.shape[0]):
+        size = 1
+        for f in sets[t]:
+            size *= n_bins[f]
+        largest = max(largest, size)
+    room = make_room(largest, values.shape[1])
+    whole = np.empty((values.shape[0], largest))
+    for t in range(sets.shape[0]):
+        size = 1
+        for f in sets[t]:
+            size *= n_bins[f]
+        whole[:, :size] = 0.0
+        fill_tuple(codes, sets[t], n_bins, values, room, whole[:, :size])
+        inner = size
+        for axis in range(sets.shape[1]):
+            width = n_bins[sets[t, axis]]
+            inner //= width
+            if places[t, axis] < 0:
+                continue
+            for v in range(values.shape[0]):
+                sum_axis(whole[v], size, width, inner, out[v, places[t, axis] :])
+
+
+@kernel
+def sum_axis(cells, size, width, inner, out):
+    """Add up ``size`` cells over an axis of ``width`` bins, each ``inner`` cells long; last OUT."""
+    if inner == 1:
+        for c in range(size // width):
+            total = 0.0
+            for b in range(c * width, (c + 1) * width):
+                total += cells[b]
+            out[c] += total
+        return
+    for first in range(0, size // width, inner):
+        begin = first * width
+        for b in range(width):
+            for k in range(inner):
+                out[first + k] += cells[begin + b * inner + k]
+
+
+@kernel
+def make_room(largest, n_rows):
+    """Return scratch for `fill_tuple`, for histograms of at most ``largest`` cells."""
+    return np.empty(2 * max(largest, 4 * min(largest, max(SMALL, min(LARGE, n_rows // 8)))))
+
+
+@kernel
+def fill_tuple(codes, features, n_bins, values, room, out):
+    """Fill the joint histogram of one tuple of features, see fill_histograms; the last OUT."""
+    n_vectors, size = out.shape
+    n_copies = 4 if size <= max(SMALL, min(LARGE, values.shape[1] // 8)) else 1
+    for v in range(0, n_vectors - 1, 2):
+        two = room[: 2 * n_copies * size].reshape(n_copies, size, 2)
+        fill_two(codes, features, n_bins, values[v : v + 2], two)
+        for j in range(2):
+            join_copies(two[:, :, j], out[v + j])
+    if n_vectors % 2:
+        one = room[: n_copies * size].reshape(n_copies, size)
+        fill_one(codes, features, n_bins, values[n_vectors - 1], one)
+        join_copies(one, out[n_vectors - 1])
 
 
 @kernel

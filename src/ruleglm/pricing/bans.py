@@ -22,7 +22,7 @@ from ruleglm.pricing.problem import Limits, Penalty, Pricer, PricingResult
 from ruleglm.pricing.vocabulary import ConditionTable
 
 MOST_FEATURES = 3
-"""Features of a banned rule up to which others in its place are searched."""
+"""Features of a rule up to which others in its place are searched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Alternatives:
     ----------
     features : list of int
     masks : list of list of int, the conditions on each feature
-    places : (n_rules, n_features) int64, positions in ``masks``
+    places : (n_rules,) int64, positions among all combinations of ``masks``
     degrees : (n_rules,) int64
     sums : (n_vectors, n_rules) float64
     """
@@ -46,8 +46,9 @@ class Alternatives:
 
     def conditions(self, k: int) -> list[tuple[int, int]]:
         """Return the conditions of one of the rules."""
-        chosen = zip(self.features, self.masks, self.places[k].tolist(), strict=True)
-        return [(feature, masks[place]) for feature, masks, place in chosen]
+        places = np.unravel_index(self.places[k], [len(one) for one in self.masks])
+        chosen = zip(self.features, self.masks, places, strict=True)
+        return [(feature, masks[int(place)]) for feature, masks, place in chosen]
 
 
 class Bans:
@@ -88,7 +89,7 @@ class Bans:
     def replace(
         self, engine: Engine, rule: BinRule, vectors: Sequence[RowVector], max_degree: int | None
     ) -> Alternatives | None:
-        """Evaluate the rules on the features of a banned one; None if that is too much.
+        """Evaluate the rules on the features of one, but for those banned; None if too many.
 
         The first sums, those of the gradient, are 0 where they have the wrong sign.
         """
@@ -109,7 +110,7 @@ class Bans:
         ]
         high, low = reduce(np.maximum.outer, signs), reduce(np.minimum.outer, signs)
         allowed = self._allowed(features, masks) & (high - low < 2)
-        places = np.argwhere(allowed)
+        places = np.flatnonzero(allowed)
         totals = reduce(np.add.outer, degrees)
         sums = [contract(histograms.cube(0, v), masks)[allowed] for v in range(len(vectors))]
         sums[0][(high + low)[allowed] * sums[0] < 0.0] = 0.0

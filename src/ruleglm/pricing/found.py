@@ -75,10 +75,13 @@ class Found:
         costs = [value - self.penalty.of(degree) for degree, value in self._best.items()]
         return max(costs, default=-np.inf)
 
+    def ranked(self) -> list[tuple[float, BinRule, int]]:
+        """Return minus the ratio, the rule and its degree of all that were found, best first."""
+        return sorted((-ratio, rule, degree) for rule, (ratio, degree) in self._rules.items())
+
     def result(self, n_rules: int, complete: bool) -> PricingResult:
         """Return the ``n_rules`` best rules and what is known of the class."""
-        ranked = sorted((-ratio, rule, degree) for rule, (ratio, degree) in self._rules.items())
-        ranked = ranked[:n_rules]
+        ranked = self.ranked()[:n_rules]
         ratios = [
             max(self._best[degree], self._bound[degree]) / self.penalty.of(degree)
             for degree in {*self._best, *self._bound}

@@ -43,6 +43,12 @@ HOT = 8
 LEAST_HOT = 120
 """The fewest triples that go first; twice as many or fewer are all searched each time."""
 
+FEW, N_KIN = 3, 15
+"""One in so many of the rules to return is few, and so many more of each set of features follow."""
+
+MAX_KIN = 1 << 18
+"""Rules that are looked at then."""
+
 SIGNS = np.array([1.0, -1.0])
 """Of the largest and the smallest sums; those of the other sign, or infinite, are of no use."""
 
@@ -72,6 +78,7 @@ class HistogramPricer:
     ) -> None:
         self._table = table
         self._bans = bans
+        self._kin = Bans(table, ()) if bans is None else bans
         self._max_degree = max_degree
         self._staged = staged
         self._n_rules = n_rules
@@ -108,6 +115,8 @@ class HistogramPricer:
             if not deep:
                 found.leave(4, float(masses.max(initial=0.0)))
         self._first = False
+        if 0 < found.n_rules <= self._n_rules // FEW:
+            self._offer_kin(engine, found)
         return found.result(self._n_rules, complete)
 
     def _reaches(self, degree: int) -> bool:
@@ -235,6 +244,28 @@ class HistogramPricer:
         made = self._table.make_rule(conditions)
         if made is not None:
             found.offer(*made, value)
+
+    def _offer_kin(self, engine: Engine, found: Found) -> None:
+        """Offer more rules on the features of those found.
+
+        In the last rounds few sets of features improve the model, but each with many rules.
+        """
+        sizes = np.diff(self._table.first).tolist()
+        room = MAX_KIN
+        sets = dict.fromkeys(tuple(f for f, _ in rule) for _, rule, _ in found.ranked())
+        for features in sets:
+            room -= math.prod(sizes[f] for f in features)
+            if len(features) == 1 or room < 0:
+                continue
+            rule = tuple((feature, -1) for feature in features)
+            others = self._kin.replace(engine, rule, ("gradient",), self._max_degree)
+            if others is None:
+                continue
+            degree, values = len(features), np.abs(others.sums[0])
+            ratios = np.round(values / found.penalty.of(degree), DIGITS)
+            better = np.flatnonzero(ratios > 1.0)
+            for k in better[np.argsort(-ratios[better], kind="stable")[:N_KIN]].tolist():
+                self._offer(found, others.conditions(k), degree, float(values[k]))
 
     def _price_tuples(
         self, engine: Engine, found: Found, masses: FloatArray, degree: int, limits: Limits
