@@ -7,6 +7,9 @@ from ruleglm.kernels.compile import finite_kernel
 UPTO, ABOVE, DIFFERS, ALONE = 0, 1, 2, 3
 """How a condition joins others of its feature: ``<=`` with ``>``, ``!=`` with ``!=``, or not."""
 
+N_PARTS = 32
+"""Amounts of positive gains that conditions take, in steps, see `may_pay`."""
+
 MAX_DEPTH = 256
 """Conditions behind the first at which a search is given up."""
 
@@ -101,49 +104,31 @@ def list_tops(n_bins, hi, kind, feature):
 
 
 @finite_kernel
-def most_removed(plus, minus, n_bins, top, most_lost, share):
-    """Return a bound on what the conditions on a feature remove of negative gains.
-
-    Conditions may remove ``most_lost`` of the positive gains, a ``share`` of which is taken off.
-
-    Parameters
-    ----------
-    plus, minus : running sums over bins, see fill_sums
-    n_bins, top : int, see list_tops
-    most_lost, share : float
-    """
-    below, above = 0.0, 0.0
-    for b in range(1, top + 1):
-        if plus[b] > most_lost:
-            break
-        below = max(below, minus[b] - share * plus[b])
-    for b in range(top, 0, -1):
-        lost = plus[top + 1] - plus[b]
-        if lost > most_lost:
-            break
-        above = max(above, minus[top + 1] - minus[b] - share * lost)
-    removed, alone = below + above, 0.0
-    for b in range(top + 1, n_bins):
-        won, lost = plus[b + 1] - plus[b], minus[b + 1] - minus[b]
-        if won <= most_lost:
-            removed += max(0.0, lost - share * won)
-        if plus[n_bins] - won <= most_lost:
-            alone = max(alone, minus[n_bins] - lost - share * (plus[n_bins] - won))
-    return max(removed, alone)
-
-
-@finite_kernel
 def next_feature(c, kind, feature):
     """Return the first feature that a condition after another one may be on."""
     return feature[c] if kind[c] == UPTO or kind[c] == DIFFERS else feature[c] + 1
 
 
 @finite_kernel
-def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, minus):
+def price_bins(plus, n_bins, top):
+    """Write over running sums of positive gains what taking away each bin takes of these at least.
+
+    A bin that thresholds divide goes with all before it or with all after it, up to ``top``.
+    """
+    whole, before = plus[top + 1], 0.0
+    for b in range(n_bins):
+        upto = plus[b + 1]
+        plus[b] = min(upto, whole - before) if b <= top else upto - before
+        before = upto
+
+
+@finite_kernel
+def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, costs):
     """Tell whether conditions on the features from ``first`` on might leave rows that pay.
 
-    All of them together remove at most the sum of what each removes of negative gains, and at
-    least the most that one of them removes of positive ones, so at least the mean.
+    A row of negative gain goes only with what the cheapest condition against it takes of the
+    positive gains, and all conditions together take at least what the dearest of them takes: so
+    for each amount that is taken, the rows that cost more are there to stay.
 
     Parameters
     ----------
@@ -152,23 +137,40 @@ def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, mi
     tops : see list_tops
     won : float, the positive gains of the rows
     needed : float, what they have to be worth in the end
-    plus, minus : scratch
+    plus : (at least N_PARTS and n_bins + 1,) float64, scratch
+    costs : (n_rows,) float64, scratch
 
     Returns
     -------
     answer : bool
     n_visits : int, rows visited, counted for each feature looked at
     """
-    short = needed - won  # so much more has to be removed
-    for i in range(n_won, rows.shape[0]):
-        short -= gain[rows[i]]
-    n_left = codes.shape[0] - first
+    most = won - needed
+    n_lost = rows.shape[0] - n_won
+    costs[:n_lost] = most
     for f in range(first, codes.shape[0]):
-        if short < 0.0:
-            return True, rows.shape[0] * (f - first)
-        fill_sums(codes[f], gain, rows, n_won, n_bins[f], plus, minus)
-        short -= most_removed(plus, minus, n_bins[f], tops[f], won - needed, 1.0 / n_left)
-    return short < 0.0, rows.shape[0] * n_left
+        line = codes[f]
+        plus[: n_bins[f] + 1] = 0.0
+        for i in range(n_won):
+            plus[line[rows[i]] + 1] += gain[rows[i]]
+        for b in range(n_bins[f]):
+            plus[b + 1] += plus[b]
+        price_bins(plus, n_bins[f], tops[f])
+        for i in range(n_lost):
+            costs[i] = min(costs[i], plus[line[rows[n_won + i]]])
+    parts = plus[:N_PARTS]
+    parts[:] = 0.0
+    left = 0.0
+    for i in range(n_lost):
+        size = -gain[rows[n_won + i]]
+        left += size
+        if costs[i] < most:
+            parts[min(N_PARTS - 1, int(N_PARTS * (costs[i] / most)))] += size
+    hopeful = False
+    for k in range(N_PARTS):
+        left -= parts[k]
+        hopeful = hopeful or won - k * (most / N_PARTS) - left > needed
+    return hopeful, rows.shape[0] * (codes.shape[0] - first)
 
 
 @finite_kernel
@@ -307,7 +309,8 @@ def search_branch(
     totals = np.zeros(n_rows)
     differing = np.empty(MAX_DEPTH, np.int64)
     tops = list_tops(n_bins, hi, kind, feature)
-    sums = np.empty((2, width))
+    sums = np.empty(max(width, N_PARTS))
+    costs = np.empty(n_rows)
     f = feature[start]
     every = np.concatenate((np.flatnonzero(gain > 0.0), np.flatnonzero(gain <= 0.0)))
     n_won = np.count_nonzero(gain > 0.0)
@@ -321,7 +324,7 @@ def search_branch(
     needed = best + slack + price + step * max(1, known + 1)
     hopeful, visited = may_pay(
         *(codes, gain, rows[0, : counts[0]], wins[0], n_bins, tops),
-        *(next_feature(start, kind, feature), won, needed, sums[0], sums[1]),
+        *(next_feature(start, kind, feature), won, needed, sums, costs),
     )
     level = 0 if hopeful else -1
     n_conditions = lo.shape[0]
@@ -399,7 +402,7 @@ def search_branch(
         needed = best + slack + price + step * max(level + 2, known + 1)
         hopeful, n_visits = may_pay(
             *(codes, gain, rows[level + 1, :kept], kept_won, n_bins, tops),
-            *(next_feature(c, kind, feature), won, needed, sums[0], sums[1]),
+            *(next_feature(c, kind, feature), won, needed, sums, costs),
         )
         visited += counts[level] + n_visits
         if not hopeful:
