@@ -34,8 +34,9 @@ SETTINGS = {
 CONSTANTS = {
     "search ridge 3": ("ruleglm.fitting", "SEARCH_RIDGE", 3.0),
     "search ridge 300": ("ruleglm.fitting", "SEARCH_RIDGE", 300.0),
-    "walk ridge 1": ("ruleglm.fitting", "WALK_RIDGE", 1.0),
-    "walk ridge 30": ("ruleglm.fitting", "WALK_RIDGE", 30.0),
+    "walk ridge 40": ("ruleglm.fitting", "WALK_RIDGE", 40.0),
+    "walk ridge 1280": ("ruleglm.fitting", "WALK_RIDGE", 1280.0),
+    "walk ridge at once": ("ruleglm.solvers.pursuit", "RIDGE_GROWTH", (60.0, 60.0)),
     "luck 0": ("ruleglm.pricing.gains", "LUCK", 0.0),
     "luck 1": ("ruleglm.pricing.gains", "LUCK", 1.0),
     "growth 0.3": ("ruleglm.solvers.pursuit", "GROWTH", 0.3),

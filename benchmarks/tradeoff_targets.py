@@ -37,6 +37,7 @@ GOALS = (
     Goal("adult", 120, 0.0885),
     Goal("pima", 60, 0.160),
     Goal("fico", 60, 0.180),
+    Goal("fico-filled", 60, 0.180),
 )
 
 

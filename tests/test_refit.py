@@ -100,6 +100,12 @@ def test_refit_without_ridge_is_the_glm_of_statsmodels(family):
     assert_allclose(fitted.predict(FRAME[used], offset[used]), reference.mu, rtol=1e-5)
 
 
+def spreads(columns, weights):
+    """The standard deviations of rules, in units of that of a line."""
+    shares = np.average(columns, axis=0, weights=weights)
+    return np.sqrt(shares * (1 - shares)) / 0.4
+
+
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_refit_with_ridge_is_the_optimum_of_scipy(family):
     rng = np.random.default_rng(3)
@@ -113,10 +119,12 @@ def test_refit_with_ridge_is_the_optimum_of_scipy(family):
     columns = columns * scale - np.r_[0, center * scale[1], np.zeros(5)]
     loss, derive = fitted.family.loss, fitted.family.gradient
 
+    ridges = 4.0 * np.r_[0.0, 1.0, spreads(columns[:, 2:], weights)]
+
     def objective(coef):
         eta = offset + columns @ coef
-        value = weights @ loss(y, eta) + 2.0 * coef[1:] @ coef[1:]
-        return value, columns.T @ (weights * derive(y, eta)) + 4.0 * np.r_[0, coef[1:]]
+        value = weights @ loss(y, eta) + 0.5 * ridges @ coef**2
+        return value, columns.T @ (weights * derive(y, eta)) + ridges * coef
 
     start = np.r_[np.log(max(y.mean(), 0.1)), np.zeros(6)]
     best = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-9})
@@ -153,8 +161,9 @@ def test_coefficients_of_several_classes_are_those_of_scikit_learn(ridge):
     model = several(texts)
     fitted = refit(model, FRAME, labels, weights, ridge=ridge)
     peer = LogisticRegression(C=1.0 / ridge if ridge else np.inf, tol=1e-12, max_iter=10_000)
-    peer.fit(matrix, labels, weights)
-    assert_allclose(fitted.predict(FRAME), peer.predict_proba(matrix), atol=2e-5)
+    scaled = matrix / np.sqrt(spreads(matrix, weights))
+    peer.fit(scaled, labels, weights)
+    assert_allclose(fitted.predict(FRAME), peer.predict_proba(scaled), atol=2e-5)
     assert_allclose(fitted.all_coefficients().sum(axis=1), 0, atol=1e-9)
     fixed = refit(model, FRAME, labels, weights, ridge=ridge, fixed=[texts[0]])
     assert_allclose(fixed.coefficients[0], model.coefficients[0])

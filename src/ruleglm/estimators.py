@@ -66,7 +66,8 @@ PARAMETERS = f"""
     price : float, default=None
         For "l0": least decrease of the mean loss by unit of complexity.
     ridge : float, default=10.0
-        For "l0": coefficients are shrunk as by this many rows without an effect, each.
+        For "l0": coefficients are shrunk as by this many rows without an effect, those of rules
+        that cover few rows, or all but few, by fewer.
     {SHARED.strip()}
     warm_start : bool, default=False
         Whether a second ``fit`` starts from the rules and coefficients of the first, as far as the

@@ -18,7 +18,7 @@ from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_price
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
-from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size
+from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size, shrink_ridges
 from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
 from ruleglm.solvers.signed import check_signs
@@ -27,8 +27,8 @@ from ruleglm.training import FitRows, FitSettings
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the penalised coefficients beside the refitted ones (the relaxed lasso)."""
 
-RIDGES = (0.001, 0.3, 2.0, 10.0, 50.0, 250.0)
-"""Ridges of refits after a pursuit, in rows.
+RIDGES = (0.001, 0.5, 3.0, 10.0, 40.0, 160.0)
+"""Ridges of refits after a pursuit, in rows, see `shrink_ridges`.
 
 The smallest is for rules that separate the classes: with a larger one, more rules like them would
 seem to help, since each adds to what the coefficients may sum up to.
@@ -46,10 +46,12 @@ SEARCH_RIDGE = 30.0
 It is that of the empty model, and falls with the second derivative of the loss.
 """
 
-WALK_RIDGE = 10.0
-"""Ridge on the coefficients of a pursuit's model, in rows.
+WALK_RIDGE, WALK_SHARE = 320.0, 0.13
+"""Ridge on the coefficients of a pursuit's model, in rows, and at most as a share of all rows.
 
-It is smaller, because what a rule leaves unexplained calls for others like it.
+Rows count as much as they curve the loss of the empty model, and the ridge of a rule is in
+proportion to its variance. Common rules then leave a part unexplained, which others like them, with
+other thresholds, share; rare ones are judged by the ridge of the search.
 """
 
 MAX_DEGREE = 8
@@ -351,8 +353,8 @@ def relax(
     held, order = refitter.hold(rules, degrees, linear)
     shrunk = solution.coef[[0, *(1 + kept[: len(linear)]), *(1 + kept[len(linear) :][order])]]
     held.set_coefficients(shrunk)
-    ridge = debias_ridge(penalty)
-    fitted = refit(held, shrunk, ridge).coef if len(kept) and min(blends) < 1.0 else shrunk
+    ridges = shrink_ridges(held, debias_ridge(penalty))
+    fitted = refit(held, shrunk, ridges).coef if len(kept) and min(blends) < 1.0 else shrunk
     coefs = np.array([(1.0 - blend) * fitted + blend * shrunk for blend in blends])
     check_signs(coefs, held.column_signs())
     return PathModel(
@@ -410,13 +412,18 @@ def pursue(
         limits,
         max_complexity=largest,
         price=0.0 if settings.price is None else settings.price,
-        ridge=WALK_RIDGE / rows.size,
+        ridge=walk_ridge(rows.size),
         mass=rows.size,
         keep_on_interrupt=not settings.path,
         forced=forced,
         start=start,
     )
     return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
+
+
+def walk_ridge(size: float) -> float:
+    """Return the ridge of a pursuit of so many rows, as a share of their curvature."""
+    return min(WALK_RIDGE / size, WALK_SHARE)
 
 
 def pursuit_limits(settings: FitSettings) -> tuple[int, float, float]:
@@ -438,7 +445,7 @@ def shrink(
     coefs: list[FloatArray] = []
     losses: list[float] = []
     for ridge in sorted(ridges, reverse=True):
-        coef = refit(held, coef, ridge / rows.size, SHRINK_TOL).coef
+        coef = refit(held, coef, shrink_ridges(held, ridge / rows.size), SHRINK_TOL).coef
         coefs.append(coef)
         losses.append(float(held.losses((0.0,))[0]))
     check_signs(np.array(coefs), held.column_signs())

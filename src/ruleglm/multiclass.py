@@ -23,7 +23,6 @@ from ruleglm.fitting import (
     SEARCH_RIDGE,
     SHRINK_TOL,
     VARIANTS,
-    WALK_RIDGE,
     WALK_ROUNDS,
     WALK_TOL,
     PathModel,
@@ -32,6 +31,7 @@ from ruleglm.fitting import (
     first_lambda_here,
     pursuit_limits,
     resume,
+    walk_ridge,
 )
 from ruleglm.pricing import Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans
@@ -46,7 +46,7 @@ from ruleglm.solvers.classes import (
     null_class_coefs,
     run_class_generation,
 )
-from ruleglm.solvers.columns import KEEP_ABOVE
+from ruleglm.solvers.columns import KEEP_ABOVE, shrink_ridges
 from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import PursuitModel, follow
 from ruleglm.training import FitRows, FitSettings
@@ -250,7 +250,7 @@ def pursue_classes(
         for _ in classes.engines
     ]
     found = follow(
-        ClassWalk(classes, pricers, WALK_RIDGE / rows.size, rows.size, entered[0]),
+        ClassWalk(classes, pricers, walk_ridge(rows.size), rows.size, entered[0]),
         limits,
         max_complexity=largest,
         price=0.0 if settings.price is None else settings.price,
@@ -303,7 +303,8 @@ class ClassRefitter:
             members = penalised != 0.0
             members[0] = True
             self._classes.set_coefficients(shrunk)
-            free = refit_classes(self._classes, penalised, members, debias_ridge(penalty))
+            ridges = shrink_ridges(self._classes.engines[0], debias_ridge(penalty))
+            free = refit_classes(self._classes, penalised, members, ridges)
         coefs = [(1.0 - blend) * free + blend * penalised for blend in blends]
         return self._make(
             penalty.lambda_0, penalty.lambda_1, linear, coefs, found.solution, certificate
@@ -325,8 +326,8 @@ class ClassRefitter:
         for ridge in sorted(ridges, reverse=True):
             if small and (curvature is None or self._classes.loss() < FELL * curvature.loss):
                 curvature = Curvature(self._classes, members)
-            share = ridge / self._rows.size
-            start = refit_classes(self._classes, start, members, share, SHRINK_TOL, curvature)
+            shares = shrink_ridges(engine, ridge / self._rows.size)
+            start = refit_classes(self._classes, start, members, shares, SHRINK_TOL, curvature)
             refitted.append(start)
         return self._make(model.price, np.nan, model.linear, refitted[::-1], NO_SOLUTION, PURSUED)
 

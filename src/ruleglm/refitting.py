@@ -25,6 +25,7 @@ from ruleglm.frames import Table
 from ruleglm.linear import scale_term
 from ruleglm.solvers import refit as minimise
 from ruleglm.solvers.class_refit import refit_classes
+from ruleglm.solvers.columns import shrink_ridges
 from ruleglm.targets import check_labels, check_length, check_target
 from ruleglm.training import Translation, count_rows, target_scale
 
@@ -65,8 +66,9 @@ def refit(
     offset, exposure : array-like of shape (n,), optional
         As in the fit.
     ridge : float
-        Coefficients are shrunk as by this many rows without an effect, each. With 0, terms must
-        not be collinear, and rules that separate the classes get very large coefficients.
+        Coefficients are shrunk as by this many rows without an effect, those of rules that cover
+        few rows, or all but few, by fewer. With 0, terms must not be collinear, and rules that
+        separate the classes get very large coefficients.
     fixed : iterable of Rule, str or int
         Terms that keep their coefficients; see `RuleEnsemble.drop` for how to name them.
     monotone : mapping of columns to 1 or -1, optional
@@ -279,7 +281,7 @@ def solve(engine: LocalEngine, ridge: float, members: BoolArray) -> FloatArray:
     coef[0] = engine.null_intercept()
     engine.set_coefficients(coef)
     try:
-        return minimise(engine, coef, ridge, TOL, members).coef
+        return minimise(engine, coef, shrink_ridges(engine, ridge), TOL, members).coef
     except linalg.LinAlgError as error:
         raise ValueError(
             "These rows do not determine the coefficients, because terms are collinear on them; "
@@ -304,7 +306,7 @@ def solve_classes(
     coef[0] = classes.null_intercepts()
     classes.set_coefficients(list(coef.T.copy()))
     every = np.repeat(members[:, None], len(engines), axis=1)
-    coef = refit_classes(classes, coef, every, ridge, TOL)
+    coef = refit_classes(classes, coef, every, shrink_ridges(engines[0], ridge), TOL)
     coef[members] -= coef[members].mean(axis=1, keepdims=True)
     return coef
 

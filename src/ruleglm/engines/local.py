@@ -94,6 +94,7 @@ class LocalEngine(HeldColumns):
         self._both: FloatArray | None = None
         self._fixed_score: FloatArray | None = None
         self._scores: dict[BinRule, float] = {}
+        self._shares: dict[BinRule, float] = {}
         self._sample = Sample(self._n_total, first)
         self._sampled: FloatArray | None = None
         self._coarse = self._sample.take(codes), n_bins
@@ -126,7 +127,11 @@ class LocalEngine(HeldColumns):
 
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers."""
-        return self._sums.of_columns(self._columns, self._row_weights())
+        new = [k for k, rule in enumerate(self.rules) if rule not in self._shares]
+        if new:
+            sums = self._sums.of_columns(self._columns[new], self._row_weights()).tolist()
+            self._shares.update(zip((self.rules[k] for k in new), sums, strict=True))
+        return np.array([self._shares[rule] for rule in self.rules])
 
     def _row_weights(self) -> FloatArray:
         if self._weights is None:

@@ -68,7 +68,9 @@ def fill_covered(codes, sets, n_bins, values, places, out):
         size = 1
         for f in sets[t]:
             size *= n_bins[f]
-        whole[:, :size] = 0.0
+        for v in range(values.shape[0]):
+            for c in range(size):
+                whole[v, c] = 0.0
         fill_tuple(codes, sets[t], n_bins, values, room, whole[:, :size])
         inner = size
         for axis in range(sets.shape[1]):

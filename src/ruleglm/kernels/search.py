@@ -147,10 +147,12 @@ def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, co
     """
     most = won - needed
     n_lost = rows.shape[0] - n_won
-    costs[:n_lost] = most
+    for i in range(n_lost):
+        costs[i] = most
     for f in range(first, codes.shape[0]):
         line = codes[f]
-        plus[: n_bins[f] + 1] = 0.0
+        for b in range(n_bins[f] + 1):
+            plus[b] = 0.0
         for i in range(n_won):
             plus[line[rows[i]] + 1] += gain[rows[i]]
         for b in range(n_bins[f]):
@@ -159,7 +161,8 @@ def may_pay(codes, gain, rows, n_won, n_bins, tops, first, won, needed, plus, co
         for i in range(n_lost):
             costs[i] = min(costs[i], plus[line[rows[n_won + i]]])
     parts = plus[:N_PARTS]
-    parts[:] = 0.0
+    for k in range(N_PARTS):
+        parts[k] = 0.0
     left = 0.0
     for i in range(n_lost):
         size = -gain[rows[n_won + i]]

@@ -91,6 +91,7 @@ class ClassWalk(Walk):
         for k, pricer in enumerate(pricers):
             pricer.prepare(classes.turn_to(k))
         self._first_curvature = self.curvature()
+        self._ridge_share = 1.0
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
 
@@ -166,5 +167,6 @@ class ClassWalk(Walk):
     def refit(self, tol: float) -> None:
         """Fit the coefficients of the model's columns."""
         members = np.broadcast_to(self.members()[:, None], self.coef.shape)
-        self.coef = refit_classes(self.classes, self.coef, members, self.ridge, max(tol, 1e-12))
+        ridges = self._ridges()
+        self.coef = refit_classes(self.classes, self.coef, members, ridges, max(tol, 1e-12))
         self.loss = self.classes.loss()

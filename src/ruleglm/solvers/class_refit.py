@@ -43,22 +43,23 @@ def refit_classes(
     classes: ClassEngines,
     coef: FloatArray,
     members: BoolArray,
-    ridge: float = REFIT_RIDGE,
+    ridge: float | FloatArray = REFIT_RIDGE,
     tol: float = 1e-10,
     curvature: "Curvature | None" = None,
 ) -> FloatArray:
-    """Minimise mean loss plus ``ridge / 2`` times the sum of squares; return the coefficients.
+    """Minimise mean loss plus ``ridge / 2`` times the squares; return the coefficients.
 
     Parameters
     ----------
     classes : ClassEngines, all with the same columns, standing at ``coef``; left at the solution
     coef : (n_columns, n_classes) float64
     members : (n_columns, n_classes) bool, the coefficients that may move
-    ridge : float, on all coefficients but the intercepts, which have next to none
+    ridge : float or (n_columns,) float64, on all coefficients but the intercepts, which have next
+        to none
     tol : float, stop when a step promises less than this decrease of the objective
     curvature : Curvature of these columns and members at a point nearby, or None
     """
-    ridges = np.full((len(coef), 1), ridge)
+    ridges = (np.zeros(len(coef)) + ridge)[:, None]
     ridges[0] = INTERCEPT_RIDGE
     if curvature is None:
         classes.refresh(STALE)

@@ -95,11 +95,11 @@ def solve_master(
 def refit(
     engine: Engine,
     coef: FloatArray,
-    ridge: float = REFIT_RIDGE,
+    ridge: float | FloatArray = REFIT_RIDGE,
     tol: float = 1e-10,
     members: BoolArray | None = None,
 ) -> MasterState:
-    """Minimise mean loss plus ``ridge / 2`` times the sum of squares over the engine's columns.
+    """Minimise mean loss plus ``ridge / 2`` times the squares over the engine's columns.
 
     Even a small ridge keeps coefficients finite where rules separate the classes, and single where
     columns are collinear. Where the engine gives signs, coefficients that would turn are 0.
@@ -108,11 +108,11 @@ def refit(
     ----------
     engine : Engine, standing at ``coef``; left standing at the solution
     coef : (1 + n_columns,) float64, start
-    ridge : float
+    ridge : float or (1 + n_columns,) float64, that of each column; the intercept's does not count
     tol : float, see solve_master
     members : (1 + n_columns,) bool, the columns whose coefficients may move, None for all
     """
-    ridges = np.full(len(coef), ridge)
+    ridges = np.zeros(len(coef)) + ridge
     ridges[0] = 0.0
     inside = np.arange(len(coef)) if members is None else np.flatnonzero(members)
     signs = engine.column_signs()[inside]
@@ -126,7 +126,7 @@ def refit(
         if signs.any():
             target[inside] = solve_signed(matrix, slope, coef[inside], signs)
         else:
-            target[inside] -= solve_positive(matrix, slope, strict=ridge == 0.0)
+            target[inside] -= solve_positive(matrix, slope, strict=not ridges.any())
         return target
 
     def price(coef: FloatArray) -> float:

@@ -20,7 +20,7 @@ from ruleglm.engines.base import Engine
 from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
-from ruleglm.solvers.columns import null_coefficients
+from ruleglm.solvers.columns import null_coefficients, spread_ridge
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
@@ -44,6 +44,9 @@ Polishing may bring a larger model below that complexity.
 
 FULL = 1.1
 """Factor by which the complexity grows from one search of all pairs to the next."""
+
+RIDGE_GROWTH = 5.0, 60.0
+"""The ridge grows with the complexity plus the first, and is whole where that is the second."""
 
 KEEP = 0.5
 """Share of the price of its complexity that a term has to earn to stay."""
@@ -78,7 +81,7 @@ class PursuitModel:
     linear : positions of its linear terms
     coef : (1 + n_linear + n_rules,) float64, at the ridge of the search
     loss : float, mean loss
-    objective : float, mean loss plus ridge
+    ridge : float, on the mean loss; `spread_ridge` gives that of each column
     price : float, decrease of the mean loss per unit of complexity of the step that made it
     """
 
@@ -87,7 +90,7 @@ class PursuitModel:
     linear: tuple[int, ...]
     coef: FloatArray
     loss: float
-    objective: float
+    ridge: float
     price: float
 
     @property
@@ -118,7 +121,7 @@ def run_pursuit(
     limits : Limits, at which the path so far is returned
     max_complexity : float, of the largest model
     price : float, the least decrease of the mean loss for a unit of complexity
-    ridge : float, on the mean loss
+    ridge : float, as a share of the curvature of the empty model, see `spread_ridge`
     mass : float, the number of rows, or the sum of their weights
     keep_on_interrupt : bool, whether a keyboard interrupt too ends the path and no more
     forced : positions of coefficients that are always in the model; of rules the engine's first
@@ -187,10 +190,10 @@ def follow(
 
 
 def efficient(models: Sequence[PursuitModel]) -> list[PursuitModel]:
-    """Return the models that no other one with at most their complexity equals, simplest first."""
+    """Return the models whose loss is below that of all simpler ones, simplest first."""
     kept: list[PursuitModel] = []
-    for model in sorted(models, key=lambda one: (one.complexity, one.objective)):
-        if not kept or model.objective < kept[-1].objective:
+    for model in sorted(models, key=lambda one: (one.complexity, one.loss)):
+        if not kept or model.loss < kept[-1].loss:
             kept.append(model)
     return kept
 
@@ -217,6 +220,7 @@ class Walk:
         self.loss = engine.set_coefficients(self.coef)
         pricer.prepare(engine)
         self._first_curvature = self.curvature()
+        self._ridge_share = 1.0
         self._done: dict[str, float] = {}
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
@@ -259,6 +263,16 @@ class Walk:
         """
         return self.curvature() / max(self._first_curvature, 1e-300)
 
+    def ridge_share(self) -> float:
+        """Return which share of the ridge the model should have.
+
+        Little at first, since there is nothing yet that others could share; and the less, the
+        less noise is left, by its root.
+        """
+        first, whole = RIDGE_GROWTH
+        noise = min(1.0, self.mass * self.noise())
+        return float(np.sqrt(noise)) * min(1.0, (first + self.complexity()) / whole)
+
     def luck(self) -> FloatArray:
         """Return the gain of each column that is put down to the length of the search."""
         lines = [0.0] * (1 + len(self.lines))
@@ -287,6 +301,7 @@ class Walk:
 
     def grow(self, limits: Limits) -> float | None:
         """Add the best candidates; return the best gain per unit of complexity, None if no gain."""
+        self._ridge_share = self.ridge_share()
         table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
@@ -394,10 +409,11 @@ class Walk:
         """Return the mean loss plus the ridge."""
         return self.loss + 0.5 * float((self._ridges() @ self.coef**2).sum())
 
+    def _whole_ridge(self) -> float:
+        return self.ridge * self._ridge_share * self._first_curvature
+
     def _ridges(self) -> FloatArray:
-        ridge = np.full(len(self.coef), self.ridge)
-        ridge[0] = 0.0
-        return ridge
+        return spread_ridge(self.engine, self._whole_ridge(), power=1.0)
 
     def record(self, price: float) -> PursuitModel:
         """Return the model as it stands."""
@@ -408,7 +424,7 @@ class Walk:
             tuple(np.flatnonzero(self.lines).tolist()),
             self.coef[self.members()],
             self.loss,
-            self.objective(),
+            self._whole_ridge(),
             price,
         )
 
@@ -420,6 +436,7 @@ class Walk:
         self.lines = self.lines | np.any(slopes != 0.0, axis=tuple(range(1, slopes.ndim)))
         self.coef = coef
         self.stand()
+        self._ridge_share = self.ridge_share()
         self.refit(ACCURACY**2 * self.loss)
 
     def restore(self, model: PursuitModel) -> None:
@@ -464,6 +481,7 @@ class Walk:
 
     def refit(self, tol: float) -> None:
         """Fit the coefficients of the model's columns."""
-        state = refit(self.engine, self.coef, self.ridge, max(tol, 1e-12), self.members())
+        ridges = self._ridges()
+        state = refit(self.engine, self.coef, ridges, max(tol, 1e-12), self.members())
         self.coef = state.coef
-        self.loss = state.objective - 0.5 * float(self._ridges() @ self.coef**2)
+        self.loss = state.objective - 0.5 * float(ridges @ self.coef**2)
