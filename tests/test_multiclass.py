@@ -370,12 +370,7 @@ def test_warm_start_and_callback(penalty):
     assert n_rounds > 0
     model.fit(X, y)
     assert len(told) - n_rounds < n_rounds
-    again, before = model.ensemble_.predict(X), first.predict(X)
-    if penalty == "l1":
-        np.testing.assert_allclose(again, before, atol=0.02)
-    else:  # the pursuit goes on, and some rules are swapped for better ones
-        assert np.abs(again - before).mean() < 0.02
-        assert log_loss(y, again) < log_loss(y, before) + 1e-3
+    np.testing.assert_allclose(model.ensemble_.predict(X), first.predict(X), atol=0.02)
 
 
 def test_going_on_after_each_round_of_classes_leads_to_the_same_optimum(monkeypatch):

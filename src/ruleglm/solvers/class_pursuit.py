@@ -76,6 +76,7 @@ class ClassWalk(Walk):
         forced: Sequence[int] = (),
     ) -> None:
         self.classes = classes
+        self.n_scores = len(classes)
         self.pricers = pricers
         self.engine = classes.engines[0]
         self.pricer = pricers[0]

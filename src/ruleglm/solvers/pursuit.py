@@ -48,6 +48,12 @@ FULL = 1.1
 RIDGE_GROWTH = 5.0, 60.0
 """The ridge grows with the complexity plus the first, and is whole where that is the second."""
 
+SURE = 0.2
+"""Share of the curvature of the empty model below which the ridge falls in proportion to it."""
+
+LEAST_RIDGE = 5.0
+"""In rows; with less, a model that tells the classes apart is sure at once, and at its end."""
+
 KEEP = 0.5
 """Share of the price of its complexity that a term has to earn to stay."""
 
@@ -190,16 +196,24 @@ def follow(
 
 
 def efficient(models: Sequence[PursuitModel]) -> list[PursuitModel]:
-    """Return the models whose loss is below that of all simpler ones, simplest first."""
+    """Return the models that no simpler one equals, simplest first.
+
+    A simpler one does, if its loss is not larger; of one with a smaller ridge that says nothing.
+    """
     kept: list[PursuitModel] = []
     for model in sorted(models, key=lambda one: (one.complexity, one.loss)):
-        if not kept or model.loss < kept[-1].loss:
+        if kept and model.complexity <= kept[-1].complexity:
+            continue
+        if not any(one.loss <= model.loss and one.ridge >= model.ridge for one in kept):
             kept.append(model)
     return kept
 
 
 class Walk:
     """Where a pursuit stands: the engine's columns, their coefficients, the linear terms in use."""
+
+    n_scores = 1
+    """Linear predictors of the model."""
 
     def __init__(
         self,
@@ -266,12 +280,15 @@ class Walk:
     def ridge_share(self) -> float:
         """Return which share of the ridge the model should have.
 
-        Little at first, since there is nothing yet that others could share; and the less, the
-        less noise is left, by its root.
+        Little at first, since there is nothing yet that others could share. And the less, the less
+        noise or curvature is left, by their roots; where the classes are nearly told apart, what a
+        ridge leaves unexplained would call for copies of the same rules.
         """
         first, whole = RIDGE_GROWTH
-        noise = min(1.0, self.mass * self.noise())
-        return float(np.sqrt(noise)) * min(1.0, (first + self.complexity()) / whole)
+        growth = min(1.0, (first + self.complexity()) / whole)
+        noise = np.sqrt(min(1.0, self.mass * self.noise()))
+        left = min(1.0, self.curvature_left())
+        return float(growth * noise * min(np.sqrt(left), left / np.sqrt(SURE)))
 
     def luck(self) -> FloatArray:
         """Return the gain of each column that is put down to the length of the search."""
@@ -410,7 +427,8 @@ class Walk:
         return self.loss + 0.5 * float((self._ridges() @ self.coef**2).sum())
 
     def _whole_ridge(self) -> float:
-        return self.ridge * self._ridge_share * self._first_curvature
+        share = self._ridge_share * self._first_curvature / self.n_scores
+        return max(self.ridge * share, LEAST_RIDGE / self.mass)
 
     def _ridges(self) -> FloatArray:
         return spread_ridge(self.engine, self._whole_ridge(), power=1.0)
