@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import LinAlgError
 
-from ruleglm.solvers.cholesky import factor_positive, solve_factored
+from ruleglm.solvers.cholesky import factor_nearly, factor_positive, solve_factored
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 40])
@@ -27,6 +27,16 @@ def test_systems_are_solved_and_arguments_stay(n, n_right):
 def test_matrices_that_are_not_positive_are_refused(matrix):
     with pytest.raises(LinAlgError):
         factor_positive(matrix)
+
+
+def test_what_rounding_took_is_given_back():
+    matrix = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-8]])
+    with pytest.raises(LinAlgError):
+        factor_positive(matrix)
+    factor = np.tril(factor_nearly(matrix))
+    assert_allclose(factor @ factor.T, matrix, atol=3e-6)
+    with pytest.raises(LinAlgError):
+        factor_nearly(-np.eye(2))
 
 
 def test_right_sides_that_are_no_numbers_are_refused():

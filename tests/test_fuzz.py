@@ -11,6 +11,7 @@ from tests.fuzz.cases import draw_case, run_case
 from tests.fuzz.runner import DIED, HANGS, Worker, report, run_cases
 
 N_CASES = 40
+SEEDS = (170_063, 170_694, 181_877, 180_120, 190_030, 200_117, 220_456, 221_799)
 
 
 def test_random_fits_hold_what_is_promised():
@@ -22,7 +23,7 @@ def test_random_fits_hold_what_is_promised():
     assert kinds.count("refused") >= 5
 
 
-@pytest.mark.parametrize("seed", [170_063, 170_694, 181_877, 180_120, 190_030, 200_117])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_cases_that_failed_once(seed):
     """Losses that jump without a term; bans with worthless neighbours; sets of many levels; signs.
 

@@ -19,6 +19,15 @@ def factor_positive(matrix: FloatArray) -> FloatArray:
     return answer
 
 
+def factor_nearly(matrix: FloatArray) -> FloatArray:
+    """Return the Cholesky factor of a matrix that may lack what rounding took from it."""
+    try:
+        return factor_positive(matrix)
+    except LinAlgError:
+        diagonal = np.diagonal(matrix)
+        return factor_positive(matrix + np.diag(COLLINEAR * (diagonal + diagonal.max())))
+
+
 def solve_factored(factor: FloatArray, right: FloatArray) -> FloatArray:
     """Solve the system of a factored matrix for one right side or several."""
     if right.size == 0:

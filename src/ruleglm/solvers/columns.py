@@ -28,7 +28,7 @@ NULL_TOL = 1e-10
 LINE_VARIANCE = 0.16
 """Of the columns of lines, and of a rule that covers a fifth of the rows."""
 
-LEAST_SHARE = 1e-3
+LEAST_SHARE = 0.03
 """Of a ridge, that columns have which hardly vary."""
 
 

@@ -8,7 +8,7 @@ move to move, without a look at the rows.
 import numpy as np
 
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
-from ruleglm.solvers.cholesky import COLLINEAR, factor_positive, solve_factored
+from ruleglm.solvers.cholesky import COLLINEAR, factor_nearly, solve_factored
 
 
 class Stepwise:
@@ -44,7 +44,7 @@ class Stepwise:
         matrix = gram + np.diag(ridge)
         right = gram @ coef - score
         inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        factor = factor_positive(matrix[np.ix_(inside, inside)])
+        factor = factor_nearly(matrix[np.ix_(inside, inside)])
         inverse = solve_factored(factor, np.eye(len(inside)))
         across = matrix[np.ix_(inside, outside)]
         explained = inverse @ across
