@@ -1,5 +1,7 @@
 """Twins of ``ruleglm.kernels.gains``: every condition is a list of bins, and summed."""
 
+import numpy as np
+
 from tests.reference.pricing import (
     first_degree,
     listed,
@@ -61,14 +63,29 @@ def scan_second_gains(slopes, curves, size, top, share, ridge, want, best, bins)
     return best
 
 
-def gain_lines(histograms, starts, n_bins, top, way, wants, total, ridge, best, where):
-    for a, lines in enumerate(histograms):
-        for f, size in enumerate(n_bins):
-            sums = lines[:, starts[f] : starts[f] + size]
-            conditions = first_degree(size, top[f])
+def gain_lines(
+    histograms, at, gone, tried, starts, n_bins, top, way, wants, total, ridge, every, best, where
+):
+    best[:] = 0.0
+    for a, (mine, shared) in enumerate(at):
+        lines = histograms[mine].copy()
+        lines[0] += gone[a, 1] * lines[1] - gone[a, 0] * histograms[shared, 1]
+        for f in np.flatnonzero(tried[a]):
+            sums = lines[:, starts[f] : starts[f] + n_bins[f]]
+            conditions = first_degree(n_bins[f], top[f])
             gains = gains_of(conditions, sums, 1.0 / total, ridge, wants[a], top[f], way[f])
             where[a, f] = max(gains, key=gains.get)
             best[a, f] = gains[where[a, f]]
+
+
+def gain_spans(histograms, starts, n_bins, top, way, total, ridge, best, bins):
+    best[:] = 0.0
+    for f, size in enumerate(n_bins):
+        sums = histograms[:, starts[f] : starts[f] + size]
+        gains = gains_of(second_degree(size, top[f], way[f]), sums, 1.0 / total, ridge)
+        found = improve(gains, 0.0)
+        if found is not None:
+            best[f], bins[f] = found
 
 
 def gain_pairs(

@@ -17,6 +17,7 @@ from ruleglm.kernels.descent import descend
 from ruleglm.kernels.gains import (
     gain_lines,
     gain_pairs,
+    gain_spans,
     gain_triples,
     locate_gain,
     scan_gains,
@@ -56,6 +57,7 @@ KERNELS = (
     locate_gain,
     scan_second_gains,
     gain_lines,
+    gain_spans,
     gain_pairs,
     gain_triples,
 )
@@ -71,6 +73,7 @@ __all__ = [
     "fill_within",
     "gain_lines",
     "gain_pairs",
+    "gain_spans",
     "gain_triples",
     "join_columns",
     "locate",

@@ -151,38 +151,101 @@ def scan_second_gains(slopes, curves, size, top, share, ridge, want, best, bins)
 
 
 @finite_kernel
-def gain_lines(histograms, starts, n_bins, top, way, wants, total, ridge, best, where):
+def gain_lines(
+    histograms, at, gone, tried, starts, n_bins, top, way, wants, total, ridge, every, best, where
+):
     """Find the best first-degree condition of each feature within each of several rules.
+
+    A rule may be looked at as if another one had left the model: at the quadratic approximation of
+    the loss, first derivatives change by its coefficient times second derivatives on its rows, and
+    by the balance that the intercept then makes times second derivatives everywhere.
 
     Parameters
     ----------
-    histograms : (n_rules, 2, n_cells) float64, of ``g`` and ``h``, all features one after the other
+    histograms : (n, 2, n_cells) float64, of ``g`` and ``h``, all features one after the other
+    at : (n_rules, 2) int64, the histograms of each rule, and of the rows that it shares with the
+        one that has left; the second does not count where nothing has left
+    gone : (n_rules, 2) float64, coefficient of the one that has left, and balance
+    tried : (n_rules, n_features) bool, features that a condition may be on
     starts : (n_features + 1,) int64
     n_bins, top, way : (n_features,) int64
     wants : (n_rules,) int64, see above
     total : float, ``sum h`` over all rows
     ridge : float, positive
-    best : (n_rules, n_features) float64, OUT
+    every : bool, whether to say where the best of each feature is, or of the best feature only
+    best : (n_rules, n_features) float64, OUT; 0 for features not tried
     where : (n_rules, n_features) int64, OUT, codes
     """
     widest = 0
     for f in range(n_bins.shape[0]):
         widest = max(widest, n_bins[f])
     slopes, curves = np.empty(widest), np.empty(widest)
-    for a in range(histograms.shape[0]):
+    for a in range(at.shape[0]):
+        largest = 0.0
+        mine, shared = histograms[at[a, 0]], histograms[at[a, 1], 1]
         for f in range(n_bins.shape[0]):
-            size, ordered = n_bins[f], top[f] >= 0
-            g, h = 0.0, 0.0
-            for b in range(size):
-                g = histograms[a, 0, starts[f] + b] + (g if ordered else 0.0)
-                h = histograms[a, 1, starts[f] + b] + (h if ordered else 0.0)
-                slopes[b], curves[b] = g, h
-            axis = slopes, curves, size, top[f], 1.0 / total, ridge
+            best[a, f] = 0.0
+            if not tried[a, f]:
+                continue
+            take_axis(mine, shared, gone[a], starts[f], n_bins[f], top[f] >= 0, slopes, curves)
+            axis = slopes, curves, n_bins[f], top[f], 1.0 / total, ridge
             if wants[a] == 0 and way[f] == 0:
                 best[a, f] = scan_gains(*axis)
             else:
                 best[a, f] = scan_signed_gains(*axis, wants[a], way[f])
-            where[a, f] = locate_gain(*axis, wants[a], way[f])
+            if every or best[a, f] > largest:
+                where[a, f] = locate_gain(*axis, wants[a], way[f])
+                largest = best[a, f]
+
+
+@finite_kernel
+def take_axis(mine, shared, gone, start, size, ordered, slopes, curves):
+    """Take one feature's sums out of histograms, running ones if it is ordered; the last two OUT.
+
+    Parameters
+    ----------
+    mine : (2, n_cells) float64
+    shared : (n_cells,) float64
+    gone : (2,) float64, see gain_lines
+    start, size : int
+    ordered : bool
+    slopes, curves : (at least size,) float64
+    """
+    beta, balance = gone[0], gone[1]
+    g, h = 0.0, 0.0
+    for b in range(size):
+        slope, curve = mine[0, start + b], mine[1, start + b]
+        if beta != 0.0:
+            slope += balance * curve - beta * shared[start + b]
+        g = slope + (g if ordered else 0.0)
+        h = curve + (h if ordered else 0.0)
+        slopes[b], curves[b] = g, h
+
+
+@finite_kernel
+def gain_spans(histograms, starts, n_bins, top, way, total, ridge, best, bins):
+    """Find the best second-degree condition of each feature.
+
+    Parameters
+    ----------
+    histograms : (2, n_cells) float64, of ``g`` and ``h``, all features one after the other
+    starts, n_bins, top, way, total, ridge : see gain_lines
+    best : (n_features,) float64, OUT; 0 for features with a way
+    bins : (n_features, 2) int64, OUT, see scan_second_gains
+    """
+    widest = 0
+    for f in range(n_bins.shape[0]):
+        widest = max(widest, n_bins[f])
+    slopes, curves, none = np.empty(widest), np.empty(widest), np.zeros(2)
+    for f in range(n_bins.shape[0]):
+        best[f] = 0.0
+        if way[f] == 0:
+            ordered = top[f] >= 0
+            take_axis(
+                *(histograms, histograms[1], none, starts[f], n_bins[f], ordered, slopes, curves)
+            )
+            axis = slopes, curves, n_bins[f], top[f], 1.0 / total, ridge
+            best[f] = scan_second_gains(*axis, 0, 0.0, bins[f])
 
 
 @finite_kernel

@@ -7,19 +7,32 @@ request all of degree 3 too; deeper ones extend the best of these by one conditi
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
 from ruleglm import kernels
 from ruleglm.binning import BinRule
 from ruleglm.bins import FeatureBins, NumberBins
-from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, CodeArray, FloatArray, IntArray
+from ruleglm.dtypes import (
+    CODE_DTYPE,
+    INDEX_DTYPE,
+    MAX_BINS,
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+)
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.histogram import share
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
+
+Conditions: TypeAlias = list[tuple[int, int]]
+"""Features and their bins."""
 
 VECTORS: tuple[RowVector, ...] = ("gradient", "hessian")
 
@@ -54,6 +67,22 @@ class Candidate:
 def round_off(value: float) -> float:
     """Leave out the digits that are rounding."""
     return float(f"{value:.{DIGITS}g}")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Rules by their gains, which are made of conditions only if they are chosen.
+
+    Attributes
+    ----------
+    gains : (n,) float64
+    degrees : (n,) int64
+    conditions : callable, gives the conditions of the k-th
+    """
+
+    gains: FloatArray
+    degrees: IntArray
+    conditions: Callable[[int], Conditions]
 
 
 def rule_cost(degree: int) -> float:
@@ -93,6 +122,9 @@ class GainPricer:
         self._hot = self._pairs
         features_coarse, self.lookup = coarsen(table.features)
         self._coarse = ConditionTable(features_coarse, table.constraints)
+        self._fine_mask = cache(self._spread_mask)
+        self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
+        self.partners = cache(table.partners)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
 
     def prepare(self, engine: Engine) -> None:
@@ -116,11 +148,17 @@ class GainPricer:
         ``noise``, the gain expected of one; rules of degree ``d`` are as many as the ``d``-th
         power of the conditions.
         """
-        return (gain - self._luck[degree] * noise) / rule_cost(degree)
+        return (gain - self.luck(degree) * noise) / rule_cost(degree)
 
     def luck(self, degree: int) -> float:
         """Return what is taken off the gain of a rule, in units of noise."""
         return self._luck[min(degree, len(self._luck) - 1)]
+
+    def worths(self, gains: FloatArray, degrees: IntArray, noise: float) -> FloatArray:
+        """Return what many rules are worth, see `worth`."""
+        luck = np.array(self._luck)[np.minimum(degrees, len(self._luck) - 1)]
+        values: FloatArray = (gains - luck * noise) / (1.0 + DEGREE_WEIGHT * degrees)
+        return values
 
     # --- rules outside the model
 
@@ -138,13 +176,10 @@ class GainPricer:
         full : bool, whether all pairs of features are searched, or those that were best last time
         """
         total = engine.hessian_sum()
-        found: dict[BinRule, Candidate] = {}
         self._passed_over = {}
-        _offer(found, self._price_features(engine, total))
-        if len(self._pairs):
-            _offer(found, self._price_pairs(engine, total, full))
-        if self._exhaustive and self._max_degree > 2 and full:
-            _offer(found, self._price_triples(engine, total, n_rules, limits))
+        scored = list(self._score_all(engine, total, limits, full=full))
+        found: dict[BinRule, Candidate] = {}
+        _offer(found, self._choose(scored, noise, n_rules))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
 
@@ -155,40 +190,82 @@ class GainPricer:
         best = sorted(found.values(), key=rank)[:N_EXTENDED]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
-            _offer(found, longer)
-            best = longer
+            for old in longer:
+                found.pop(old, None)
+            best = list(longer.values())
+            _offer(found, best)
         return sorted(found.values(), key=rank)[:n_rules]
 
-    def _price_features(self, engine: Engine, total: float) -> Iterator[Candidate]:
-        """Return the best condition of degree 1 and of degree 2 of each feature."""
-        table = self.table
-        if len(table.splitting) == 0:
-            return
-        histograms = engine.joint_histograms(table.splitting, VECTORS)
-        for position, feature in enumerate(table.splitting[:, 0].tolist()):
-            lines = [histograms.cube(position, v) for v in range(2)]
-            size, top = int(table.n_bins[feature]), int(table.top[feature])
-            slopes, curves = (np.cumsum(line) if top >= 0 else line for line in lines)
-            axis = slopes, curves, size, top, 1.0 / total, self.ridge
-            way = int(table.way[feature])
-            code = kernels.locate_gain(*axis, 0, way)
-            gain = kernels.scan_signed_gains(*axis, 0, way) if way else kernels.scan_gains(*axis)
-            yield from self._make([(feature, table.coded_mask(feature, code))], gain)
-            bins = np.zeros(2, INDEX_DTYPE)
-            gain = kernels.scan_second_gains(*axis, 0, 0.0, bins)
-            if self._max_degree > 1 and gain > 0.0 and way == 0:
-                mask = table.second_degree_mask(feature, *bins.tolist())
-                yield from self._make([(feature, mask)], gain)
+    def _score_all(
+        self, engine: Engine, total: float, limits: Limits, *, full: bool
+    ) -> Iterator[Scored]:
+        """Score all rules that are searched."""
+        if len(self.table.splitting):
+            yield from self._score_features(engine, total)
+        if self._exhaustive or len(self._pairs) <= N_HOT:
+            yield from self._score_pairs(engine, total)
+        else:
+            yield from self._score_coarse_pairs(engine, total, full=full)
+        if self._exhaustive and self._max_degree > 2 and full:
+            yield from self._score_triples(engine, total, limits)
 
-    def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Iterator[Candidate]:
-        """Give a candidate, if the conditions gain and make a rule of an allowed degree."""
+    def _choose(
+        self, scored: Sequence[Scored], noise: float, n_rules: int
+    ) -> Iterator[Candidate]:
+        """Give the rules that are worth most."""
+        if not scored:
+            return
+        gains = np.concatenate([one.gains for one in scored])
+        degrees = np.concatenate([one.degrees for one in scored])
+        worth = self.worths(gains, degrees, noise)
+        worth = np.round(worth / max(np.abs(worth).max(initial=0.0), 1e-300), DIGITS)
+        starts = np.cumsum([0, *(len(one.gains) for one in scored)])
+        order = np.argsort(-worth, kind="stable")[:n_rules]
+        for k in order.tolist():
+            which = int(np.searchsorted(starts, k, "right")) - 1
+            if gains[k] > 0.0:
+                conditions = scored[which].conditions(k - int(starts[which]))
+                made = self._make(conditions, float(gains[k]))
+                if made is not None:
+                    yield made
+
+    def _score_features(self, engine: Engine, total: float) -> Iterator[Scored]:
+        """Score the best condition of degree 1 and of degree 2 of each feature."""
+        table, features = self.table, self.table.splitting[:, 0]
+        histograms = engine.joint_histograms(table.splitting, VECTORS)
+        axes = histograms.starts, table.n_bins[features], table.top[features], table.way[features]
+        best, where = np.empty((1, len(features))), np.zeros((1, len(features)), INDEX_DTYPE)
+        kernels.gain_lines(
+            *(histograms.values[None], np.zeros((1, 2), INDEX_DTYPE), np.zeros((1, 2))),
+            *(np.ones((1, len(features)), np.bool_), *axes, np.zeros(1, INDEX_DTYPE)),
+            *(total, self.ridge, True, best, where),
+        )
+
+        def of_one(k: int) -> Conditions:
+            feature = int(features[k])
+            return [(feature, table.coded_mask(feature, int(where[0, k])))]
+
+        yield Scored(best[0], np.ones(len(features), INDEX_DTYPE), of_one)
+        if self._max_degree == 1:
+            return
+        gains, bins = np.empty(len(features)), np.zeros((len(features), 2), INDEX_DTYPE)
+        kernels.gain_spans(histograms.values, *axes, total, self.ridge, gains, bins)
+
+        def of_two(k: int) -> Conditions:
+            feature = int(features[k])
+            return [(feature, table.second_degree_mask(feature, *bins[k].tolist()))]
+
+        yield Scored(gains, np.full(len(features), 2, INDEX_DTYPE), of_two)
+
+    def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Candidate | None:
+        """Return a candidate, if the conditions gain and make a rule of an allowed degree."""
         made = self.table.make_rule(conditions) if gain > 0.0 else None
         if made is None or made[1] > self._max_degree:
-            return
+            return None
         if self._bans is not None and self._bans.forbid(made[0]):
             self._passed_over[made[0]] = None
-            return
-        yield Candidate(*made, float(gain))
+            return None
+        return Candidate(*made, gain)
 
     def _replace_banned(self, engine: Engine, noise: float, total: float) -> Iterator[Candidate]:
         """Return the best allowed rule on the features of each banned one that was met."""
@@ -200,55 +277,77 @@ class GainPricer:
                 continue
             slopes, curves = others.sums
             gains = slopes**2 / (curves - curves**2 / total + self.ridge)
-            luck = np.array([self.luck(degree) for degree in others.degrees.tolist()])
-            worth = (gains - luck * noise) / (1.0 + DEGREE_WEIGHT * others.degrees)
+            worth = self.worths(gains, others.degrees, noise)
             k = int(np.argmax(np.round(worth / max(np.abs(worth).max(), 1e-300), DIGITS)))
-            yield from self._make(others.conditions(k), gains[k])
+            made = self._make(others.conditions(k), float(gains[k]))
+            if made is not None:
+                yield made
 
-    def _price_pairs(self, engine: Engine, total: float, full: bool) -> Iterator[Candidate]:
-        """Return the best rule of each of the pairs of features that look best on coarse bins."""
-        if full and len(self._pairs) > N_HOT and not self._exhaustive:
-            scores = [best[:, 0] for _, best, _ in self._score_pairs(engine, total, coarse=True)]
-            order = np.argsort(-np.concatenate(scores), kind="stable")[:N_HOT]
-            self._hot = self._pairs[np.sort(order)]
-        for part, best, where in self._score_pairs(engine, total, coarse=False):
-            for t, kind in np.argwhere(best > 0.0).tolist():
-                conditions = self._pair_conditions(part[t].tolist(), kind, where[t, kind])
-                yield from self._make(conditions, best[t, kind])
+    def _score_pairs(self, engine: Engine, total: float) -> Iterator[Scored]:
+        """Score the best rules of each pair of features on all bins."""
+        degrees = np.array([2, 3, 3], INDEX_DTYPE)
+        deep = self._exhaustive and self._max_degree > 2
+        for part in _batches(self._pairs, self.table.n_bins):
+            best, where = self._score_tuples(engine, total, part, deep=deep)
 
-    def _score_pairs(
-        self, engine: Engine, total: float, *, coarse: bool
-    ) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
-        """Score all pairs on coarse bins, or the chosen ones on fine bins."""
+            def conditions(k: int, part: IntArray = part, where: IntArray = where) -> Conditions:
+                t, kind = divmod(k, 3)
+                return self._pair_conditions(part[t].tolist(), kind, where[t, kind])
+
+            yield Scored(best.ravel(), np.tile(degrees, len(part)), conditions)
+
+    def _score_coarse_pairs(self, engine: Engine, total: float, *, full: bool) -> Iterator[Scored]:
+        """Score the best rule of each pair of features on coarse bins; polishing refines them."""
+        if full:
+            self._hot = self._pairs
+        found = [
+            (part, *self._score_tuples(engine, total, part, coarse=True))
+            for part in _batches(self._hot, self._coarse.n_bins)
+        ]
+        pairs, bests, wheres = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        kept = np.sort(np.argsort(-bests[:, 0], kind="stable")[:N_HOT])
+        self._hot = pairs[kept]
+
+        def conditions(k: int) -> Conditions:
+            (f, g), (c, code, _) = pairs[kept[k]].tolist(), wheres[kept[k], 0].tolist()
+            masks = self._coarse.masks[c], self._coarse.coded_mask(g, code)
+            return [(f, self._fine_mask(f, masks[0])), (g, self._fine_mask(g, masks[1]))]
+
+        yield Scored(bests[kept, 0], np.full(len(kept), 2, INDEX_DTYPE), conditions)
+
+    def _spread_mask(self, feature: int, mask: int) -> int:
+        """Return the bins that a set of coarse bins holds."""
+        bins = self.lookup[feature, : int(self.table.n_bins[feature])].tolist()
+        return sum(1 << fine for fine, coarse in enumerate(bins) if mask >> coarse & 1)
+
+    def _score_tuples(
+        self,
+        engine: Engine,
+        total: float,
+        pairs: IntArray,
+        *,
+        deep: bool = False,
+        coarse: bool = False,
+    ) -> tuple[FloatArray, IntArray]:
+        """Return the gains of the best rules of each pair, and where these are."""
         table = self._coarse if coarse else self.table
-        deep = self._exhaustive and self._max_degree > 2 and not coarse
-        for part in _batches(self._pairs if coarse else self._hot, table.n_bins):
-            histograms = engine.joint_histograms(part, VECTORS, coarse=coarse)
-            best = np.zeros((len(part), 3))
-            where = np.zeros((len(part), 3, 3), INDEX_DTYPE)
-            score_tuples(
-                engine,
-                kernels.gain_pairs,
-                histograms,
-                table,
-                (total, self.ridge, deep),
-                best,
-                where,
-            )
-            yield part, best, where
+        histograms = engine.joint_histograms(pairs, VECTORS, coarse=coarse)
+        best = np.zeros((len(pairs), 3))
+        where = np.zeros((len(pairs), 3, 3), INDEX_DTYPE)
+        score_tuples(
+            *(engine, kernels.gain_pairs, histograms, table, (total, self.ridge, deep)),
+            *(best, where),
+        )
+        return best, where
 
-    def _pair_conditions(
-        self, pair: list[int], kind: int, where: IntArray
-    ) -> list[tuple[int, int]]:
+    def _pair_conditions(self, pair: list[int], kind: int, where: IntArray) -> Conditions:
         f, g = pair if kind < 2 else pair[::-1]
         c, a, b = where.tolist()
         if kind == 0:
             return [(f, self.table.masks[c]), (g, self.table.coded_mask(g, a))]
         return [(f, self.table.masks[c]), (g, self.table.second_degree_mask(g, a, b))]
 
-    def _price_triples(
-        self, engine: Engine, total: float, n_rules: int, limits: Limits
-    ) -> Iterator[Candidate]:
+    def _score_triples(self, engine: Engine, total: float, limits: Limits) -> Iterator[Scored]:
         table = self.table
         for part in _batches(_tuples(table, 3), table.n_bins):
             if limits.over():
@@ -258,48 +357,62 @@ class GainPricer:
             score_tuples(
                 engine, kernels.gain_triples, histograms, table, (total, self.ridge), best, where
             )
-            for t in np.argsort(-best, kind="stable")[:n_rules].tolist():
+
+            def conditions(t: int, part: IntArray = part, where: IntArray = where) -> Conditions:
                 f, g, h = part[t].tolist()
                 c, d, code = where[t].tolist()
-                masks = table.masks[c], table.masks[d], table.coded_mask(h, code)
-                yield from self._make(list(zip((f, g, h), masks, strict=True)), best[t])
+                return [(f, table.masks[c]), (g, table.masks[d]), (h, table.coded_mask(h, code))]
+
+            yield Scored(best, np.full(len(part), 3, INDEX_DTYPE), conditions)
 
     def _extend(
         self, engine: Engine, candidates: list[Candidate], noise: float, total: float
-    ) -> list[Candidate]:
+    ) -> dict[BinRule, Candidate]:
         """Return the best extensions of candidates that are worth more than what they extend."""
         bases = [one for one in candidates if one.degree < self._max_degree]
         if not bases:
-            return []
-        wanted = np.array([self.table.partners(one.rule) for one in bases])
-        histograms = engine.histograms_within([one.rule for one in bases], VECTORS, wanted)
-        longer = self.best_within([one.rule for one in bases], histograms, total)
-        return [
-            new
-            for old, new in zip(bases, longer, strict=True)
-            if new is not None
-            and self.worth(new.gain, new.degree, noise) > self.worth(old.gain, old.degree, noise)
-        ]
+            return {}
+        rules = [one.rule for one in bases]
+        wanted = np.array([self.partners(rule) for rule in rules])
+        histograms = engine.histograms_within(rules, VECTORS, wanted)
+        gains, codes = self.scan_within(rules, histograms, wanted, total)
+        best = np.argmax(gains, axis=1).tolist()
+        longer = {}
+        for k, (old, feature) in enumerate(zip(bases, best, strict=True)):
+            least = self.worth(old.gain, old.degree, noise)
+            degree = old.degree + all(mine != feature for mine, _ in old.rule)  # at least
+            if self.worth(float(gains[k, feature]), degree, noise) <= least:
+                continue
+            new = self.best_allowed(old.rule, gains[k], codes[k])
+            if new is not None and self.worth(new.gain, new.degree, noise) > least:
+                longer[old.rule] = new
+        return longer
 
-    def best_within(
-        self, bases: Sequence[BinRule], histograms: FloatArray, total: float
-    ) -> list[Candidate | None]:
-        """Return the best rule that adds one condition to each base."""
-        table = self.table
-        starts = np.concatenate([[0], np.cumsum(table.n_bins)])
-        best = np.empty((len(bases), len(table.n_bins)))
-        where = np.zeros(best.shape, INDEX_DTYPE)
-        wants = np.array([table.rule_sign(base) for base in bases], INDEX_DTYPE)
+    def scan_within(
+        self,
+        bases: Sequence[BinRule],
+        histograms: FloatArray,
+        tried: BoolArray,
+        total: float,
+        at: IntArray | None = None,
+        gone: FloatArray | None = None,
+    ) -> tuple[FloatArray, IntArray]:
+        """Return the best gain of adding a condition on each feature to each base, and its code.
+
+        Without bans, only the code of a base's best feature is there. See `kernels.gain_lines`;
+        by default each base has a histogram, and no rule has left the model.
+        """
+        table, n = self.table, len(bases)
+        best, where = np.empty(tried.shape), np.zeros(tried.shape, INDEX_DTYPE)
+        if at is None or gone is None:
+            at, gone = np.repeat(np.arange(n), 2).reshape(n, 2), np.zeros((n, 2))
         kernels.gain_lines(
-            *(histograms, starts, table.n_bins, table.top, table.way, wants),
-            *(total, self.ridge, best, where),
+            *(histograms, at, gone, tried, self._starts, table.n_bins, table.top, table.way),
+            *(table.rule_signs(bases), total, self.ridge, self._bans is not None, best, where),
         )
-        return [
-            self._best_allowed(base, gains, codes)
-            for base, gains, codes in zip(bases, best, where, strict=True)
-        ]
+        return best, where
 
-    def _best_allowed(self, base: BinRule, gains: FloatArray, codes: IntArray) -> Candidate | None:
+    def best_allowed(self, base: BinRule, gains: FloatArray, codes: IntArray) -> Candidate | None:
         """Return the best of the extensions of a base, one a feature, that is not banned."""
         order = [int(np.argmax(gains))]
         if self._bans is not None:
@@ -308,7 +421,7 @@ class GainPricer:
             conditions = [*base, (feature, self.table.coded_mask(feature, int(codes[feature])))]
             made = None if self._bans is None else self.table.make_rule(conditions)
             if self._bans is None or made is None or not self._bans.forbid(made[0]):
-                return next(self._make(conditions, gains[feature]), None)
+                return self._make(conditions, float(gains[feature]))
         return None
 
 

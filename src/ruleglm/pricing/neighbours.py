@@ -5,16 +5,17 @@ the model without the one rule, by the quadratic approximation of the loss: both
 loss over the rows of the rule, and over those of the rule less a condition, are all that it takes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.bins import span_mask
-from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
+from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.gains import MAX_CELLS, VECTORS, Candidate, GainPricer, rule_cost
 from ruleglm.pricing.vocabulary import ConditionTable
 
@@ -25,14 +26,19 @@ class Base:
 
     Attributes
     ----------
-    owner : int, position of the rule
     rule : BinRule
+    degree : int
     tried : (n_features,) bool, the features that the new condition may be on
+    own : (n_features,) bool, the features of the rule
     """
 
-    owner: int
     rule: BinRule
+    degree: int
     tried: BoolArray
+    own: BoolArray
+
+
+_KNOWN: WeakKeyDictionary[ConditionTable, dict[BinRule, list[Base]]] = WeakKeyDictionary()
 
 
 def find_replacements(
@@ -64,31 +70,79 @@ def find_replacements(
     for first in range(0, len(every), size):
         part = every[first : first + size]
         rules = [engine.rules[k] for k in part]
-        bases = list(
-            chain.from_iterable(list_bases(pricer.table, k, r) for k, r in enumerate(rules))
-        )
-        found = judge(pricer, engine, rules, coefficients[part], bases, total)
-        best: dict[int, tuple[float, Candidate]] = {}
-        for owner, one in found:
-            value = one.gain - pricer.luck(one.degree) * noise - price * rule_cost(one.degree)
-            if owner not in best or value > best[owner][0]:
-                best[owner] = value, one
-        for _, one in best.values():
+        for one in replace_each(pricer, engine, rules, coefficients[part], total, noise, price):
             chosen.setdefault(one.rule, one)
     return [one for rule, one in chosen.items() if rule not in held]
 
 
-def list_bases(table: ConditionTable, owner: int, rule: BinRule) -> Iterator[Base]:
-    """Yield what a rule's neighbours extend.
+def replace_each(
+    pricer: GainPricer,
+    engine: Engine,
+    rules: Sequence[BinRule],
+    coefficients: FloatArray,
+    total: float,
+    noise: float,
+    price: float,
+) -> list[Candidate]:
+    """Return the best neighbour of each rule that has one that is better."""
+    lists = [bases_of(pricer.table, rule) for rule in rules]
+    bases = [base for one in lists for base in one]
+    owners = np.repeat(np.arange(len(rules)), [len(one) for one in lists])
+    kept, longer, codes = judge(pricer, engine, rules, coefficients, bases, owners, total)
+
+    def value(gain: FloatArray, degree: IntArray) -> FloatArray:
+        return (pricer.worths(gain, degree, noise) - price) * (1.0 + DEGREE_WEIGHT * degree)
+
+    degrees = np.array([base.degree for base in bases], INDEX_DTYPE)
+    itself = np.searchsorted(owners, np.arange(len(rules)))  # the first base of each is the rule
+    stays = value(kept, degrees)
+    features = np.argmax(longer, axis=1)
+    gains = longer[np.arange(len(bases)), features]
+    inside = np.array([base.own[f] for base, f in zip(bases, features.tolist(), strict=True)])
+    hopes = value(gains, degrees + ~inside)  # a condition on a feature of its own may cost nothing
+    best = stays[itself]
+    found: dict[int, Candidate] = {}
+    shorter = (stays > best[owners]) & (kept > 0.0) & (degrees > 0)
+    for k in np.flatnonzero(shorter).tolist():
+        if stays[k] > best[owners[k]]:
+            best[owners[k]] = stays[k]
+            found[owners[k]] = Candidate(bases[k].rule, bases[k].degree, float(kept[k]))
+    promising = np.flatnonzero((hopes > best[owners]) & (gains > 0.0))
+    for k in promising[np.argsort(-hopes[promising], kind="stable")].tolist():
+        owner = owners[k]
+        if hopes[k] <= best[owner]:
+            continue
+        new = pricer.best_allowed(bases[k].rule, longer[k], codes[k])
+        if new is None:
+            continue
+        worth = pricer.worth(new.gain, new.degree, noise) - price
+        if worth * rule_cost(new.degree) > best[owner]:
+            best[owner], found[owner] = worth * rule_cost(new.degree), new
+    return [found[owner] for owner in sorted(found)]
+
+
+def bases_of(table: ConditionTable, rule: BinRule) -> list[Base]:
+    """Return the bases of a rule, which are listed once."""
+    known = _KNOWN.setdefault(table, {})
+    if rule not in known:
+        known[rule] = list_bases(table, rule)
+    return known[rule]
+
+
+def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
+    """Return what a rule's neighbours extend.
 
     The rule itself by a condition on any feature that it may be on; without one of its conditions,
     by one on its own features.
     """
-    yield Base(owner, rule, table.partners(rule))
     own = np.zeros(len(table.n_bins), np.bool_)
     own[[feature for feature, _ in rule]] = True
+    bases = [Base(rule, table.degree(rule), table.partners(rule), own)]
     for less in shorten(table, rule):
-        yield Base(owner, less, own)
+        left = np.zeros(len(own), np.bool_)
+        left[[feature for feature, _ in less]] = True
+        bases.append(Base(less, table.degree(less), own, left))
+    return bases
 
 
 def judge(
@@ -97,35 +151,36 @@ def judge(
     rules: Sequence[BinRule],
     coefficients: FloatArray,
     bases: Sequence[Base],
+    owners: IntArray,
     total: float,
-) -> Iterator[tuple[int, Candidate]]:
-    """Yield each base and its best extension, with the position of the rule they would replace."""
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return what each base would gain in the place of its owner, and with a condition more.
+
+    Returns
+    -------
+    kept : (n_bases,) float64, gains of the bases as they are
+    longer : (n_bases, n_features) float64, gains with the best condition on a feature
+    codes : (n_bases, n_features) int64, of these conditions, see `GainPricer.scan_within`
+    """
     table = pricer.table
     places = {base: k for k, base in enumerate(dict.fromkeys(base.rule for base in bases))}
+    at = np.array([places[base.rule] for base in bases], INDEX_DTYPE)
+    tried = np.array([base.tried for base in bases])
     wanted = np.zeros((len(places), len(table.n_bins)), np.bool_)
     wanted[:, 0] = True  # the bins of one feature hold all rows
-    for base in bases:
-        wanted[places[base.rule]] |= base.tried
+    np.logical_or.at(wanted, at, tried)
     histograms = engine.histograms_within(list(places), VECTORS, wanted)
     sums = histograms[:, :, : int(table.n_bins[0])].sum(axis=2)
-    at = np.array([places[base.rule] for base in bases])
-    mine = np.array([places[rules[base.owner]] for base in bases])
-    beta = np.array([coefficients[base.owner] for base in bases])
+    mine = np.array([places[rule] for rule in rules], INDEX_DTYPE)[owners]
+    beta = coefficients[owners]
     balance = beta * sums[mine, 1] / total  # the intercept moves when the rule is gone
-    moved = histograms[at]
-    moved[:, 0] += balance[:, None] * moved[:, 1] - beta[:, None] * histograms[mine, 1]
-    tried = np.array([base.tried for base in bases])
-    moved[:, 0][np.repeat(~tried, table.n_bins, axis=1)] = 0.0
     slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
     curve = sums[at, 1]
-    gains = slope**2 / (curve - curve**2 / total + pricer.ridge)
-    gains[slope * [table.rule_sign(base.rule) for base in bases] < 0.0] = 0.0
-    longer = pricer.best_within([base.rule for base in bases], moved, total)
-    for base, gain, new in zip(bases, gains.tolist(), longer, strict=True):
-        if base.rule and gain > 0.0:
-            yield base.owner, Candidate(base.rule, table.degree(base.rule), gain)
-        if new is not None:
-            yield base.owner, new
+    kept = slope**2 / (curve - curve**2 / total + pricer.ridge)
+    every = [base.rule for base in bases]
+    kept[slope * table.rule_signs(every) < 0.0] = 0.0
+    both, gone = np.column_stack([at, mine]), np.column_stack([beta, balance])
+    return kept, *pricer.scan_within(every, histograms, tried, total, both, gone)
 
 
 def shorten(table: ConditionTable, rule: BinRule) -> list[BinRule]:

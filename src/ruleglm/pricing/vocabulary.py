@@ -1,6 +1,6 @@
 """The elementary conditions of all features as arrays for kernels, and the way back to rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import combinations
 
@@ -101,6 +101,12 @@ class ConditionTable:
     def rule_sign(self, rule: BinRule) -> int:
         """Return the sign of the sums of gradients for which a rule counts, 0 for both."""
         return -self.constraints.sign(rule, self.features)
+
+    def rule_signs(self, rules: Sequence[BinRule]) -> IntArray:
+        """Return `rule_sign` of each rule."""
+        if not self.way.any():
+            return np.zeros(len(rules), INDEX_DTYPE)
+        return np.array([self.rule_sign(rule) for rule in rules], INDEX_DTYPE)
 
     def admits(self, rule: BinRule) -> bool:
         """Tell whether the constraints allow a rule, with some sign."""
