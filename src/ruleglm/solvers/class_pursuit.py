@@ -42,6 +42,11 @@ class ClassTable(Stepwise):
         self._scale = (len(tables) - 1) / len(tables)
         self.member = tables[0].member
 
+    @property
+    def coef(self) -> FloatArray:
+        """The coefficients at the minima, a column a class."""
+        return np.column_stack([table.coef for table in self._tables])
+
     def toggle(self, column: int) -> None:
         """Take a column into the model of every class, or out of it."""
         for table in self._tables:

@@ -24,25 +24,25 @@ from ruleglm.solvers.columns import null_coefficients, spread_ridge
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
-GROWTH = 0.15
+GROWTH = 1.0
 """Share of the model's terms that one round may add."""
 
 N_CANDIDATES = 24
 """Rules outside the model that a round looks at."""
 
-GOOD = 0.5
+GOOD = 0.25
 """Share of a round's best worth below which rules wait for the next round's search."""
 
-POLISH = 1.2
+POLISH = 1.5
 """Factor by which the complexity grows from one polish to the next."""
 
-LOOKAHEAD = 1.1
+LOOKAHEAD = 1.05
 """How far, as a factor, the path goes on beyond a complexity before its best model is final.
 
 Polishing may bring a larger model below that complexity.
 """
 
-FULL = 1.1
+FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
 
 RIDGE_GROWTH = 5.0, 60.0
@@ -174,6 +174,7 @@ def follow(
             if walk.due("polish", POLISH):
                 walk.polish(gain)
             model = walk.record(0.5 * gain)
+            seen.extend(one for one in walk.passed if one.complexity > reached)
             reached = max(reached, model.complexity)
             if reached <= LOOKAHEAD * model.complexity:
                 seen.append(model)
@@ -214,6 +215,9 @@ class Walk:
 
     n_scores = 1
     """Linear predictors of the model."""
+
+    passed: list[PursuitModel]
+    """Models on the way of the last step."""
 
     def __init__(
         self,
@@ -323,6 +327,7 @@ class Walk:
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         best, n_added = None, 0
+        loss, self.passed = self.loss, []
         for _ in range(max(1, round(GROWTH * n_terms))):
             with np.errstate(divide="ignore", invalid="ignore"):
                 worth = (table.additions(self.pricer.ridge) - luck) / costs
@@ -331,6 +336,9 @@ class Walk:
             if worth[k] <= 0.0 or (best is not None and worth[k] < GOOD * best):
                 break
             best = worth[k] if best is None else best
+            if n_added:
+                self.passed.append(self.pass_by(table, loss, 0.5 * float(worth[k])))
+            loss -= 0.5 * float(table.additions()[k])
             table.toggle(k)
             n_added += 1
         if best is not None:
@@ -442,6 +450,20 @@ class Walk:
             tuple(np.flatnonzero(self.lines).tolist()),
             self.coef[self.members()],
             self.loss,
+            self._whole_ridge(),
+            price,
+        )
+
+    def pass_by(self, table: Stepwise, loss: float, price: float) -> PursuitModel:
+        """Return a model on the way to the next, as the quadratic model has it."""
+        engine, first = self.engine, 1 + len(self.lines)
+        kept = np.flatnonzero(table.member[first:]).tolist()
+        return PursuitModel(
+            tuple(engine.rules[k] for k in kept),
+            tuple(engine.degrees[k] for k in kept),
+            tuple(np.flatnonzero(table.member[1:first]).tolist()),
+            table.coef[table.member],
+            loss,
             self._whole_ridge(),
             price,
         )
