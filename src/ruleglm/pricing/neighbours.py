@@ -130,18 +130,17 @@ def bases_of(table: ConditionTable, rule: BinRule) -> list[Base]:
 
 
 def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
-    """Return what a rule's neighbours extend.
+    """Return what a rule's neighbours extend: the rule itself, and without one of its conditions.
 
-    The rule itself by a condition on any feature that it may be on; without one of its conditions,
-    by one on its own features.
+    Conditions on other features are not tried: they are what searches extend rules by.
     """
-    own = np.zeros(len(table.n_bins), np.bool_)
-    own[[feature for feature, _ in rule]] = True
-    bases = [Base(rule, table.degree(rule), table.partners(rule), own)]
-    for less in shorten(table, rule):
-        left = np.zeros(len(own), np.bool_)
-        left[[feature for feature, _ in less]] = True
-        bases.append(Base(less, table.degree(less), own, left))
+    tried = np.zeros(len(table.n_bins), np.bool_)
+    tried[[feature for feature, _ in rule]] = True
+    bases = []
+    for base in (rule, *shorten(table, rule)):
+        own = np.zeros(len(tried), np.bool_)
+        own[[feature for feature, _ in base]] = True
+        bases.append(Base(base, table.degree(base), tried, own))
     return bases
 
 
