@@ -93,6 +93,7 @@ class LocalEngine(HeldColumns):
         self._gradient: FloatArray | None = None
         self._both: FloatArray | None = None
         self._fixed_score: FloatArray | None = None
+        self._dispersion: float | None = None
         self._scores: dict[BinRule, float] = {}
         self._shares: dict[BinRule, float] = {}
         self._sample = Sample(self._n_total, first)
@@ -254,8 +255,10 @@ class LocalEngine(HeldColumns):
 
     def dispersion(self) -> float:
         """Return the mean squared derivative of the loss over the mean second derivative."""
-        _, hessian = self._both_rows()
-        return self._square_sum() / max(float(hessian.sum()), 1e-300)
+        if self._dispersion is None:
+            _, hessian = self._both_rows()
+            self._dispersion = self._square_sum() / max(float(hessian.sum()), 1e-300)
+        return self._dispersion
 
     def _square_sum(self) -> float:
         gradient = self._gradient_rows()
@@ -366,6 +369,7 @@ class LocalEngine(HeldColumns):
 
     def _forget(self) -> None:
         self._gradient = self._both = self._sampled = self._loss = self._fixed_score = None
+        self._dispersion = None
         self._scores = {}
         self._ahead = {}
         self._fresh = False

@@ -36,7 +36,7 @@ Conditions: TypeAlias = list[tuple[int, int]]
 
 VECTORS: tuple[RowVector, ...] = ("gradient", "hessian")
 
-N_EXTENDED = 12
+N_EXTENDED = 24
 """Rules that are tried with one more condition in each round of extension."""
 
 N_HOT = 24

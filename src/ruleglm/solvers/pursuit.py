@@ -54,13 +54,16 @@ SURE = 0.2
 LEAST_RIDGE = 5.0
 """In rows; with less, a model that tells the classes apart is sure at once, and at its end."""
 
+SPACING = 1.05
+"""Factor by which the complexity grows from one model of the path to the next, about."""
+
 KEEP = 0.5
 """Share of the price of its complexity that a term has to earn to stay."""
 
 WORTHWHILE = 0.05
 """Share of the price of a unit of complexity that a swap has to earn."""
 
-ACCURACY = 0.01
+ACCURACY = 0.05
 """Share of a round's gain to which coefficients are fitted."""
 
 CIRCLES = 10
@@ -168,8 +171,8 @@ def follow(
             walk.restore(seen[0])
     try:
         while reached < LOOKAHEAD * max_complexity and not limits.over():
-            gain = walk.grow(limits)
-            if gain is None or 0.5 * gain < max(price, LEAST_GAIN * seen[0].loss):
+            gain = walk.grow(limits, 2.0 * max(price, LEAST_GAIN * seen[0].loss))
+            if gain is None:
                 break
             if walk.due("polish", POLISH):
                 walk.polish(gain)
@@ -320,31 +323,36 @@ class Walk:
 
     # --- moves
 
-    def grow(self, limits: Limits) -> float | None:
-        """Add the best candidates; return the best gain per unit of complexity, None if no gain."""
+    def grow(self, limits: Limits, least: float) -> float | None:
+        """Add the best candidates; return the gain per unit of complexity of the last, None if none.
+
+        None is taken whose gain per unit is below ``least``.
+        """
         self._ridge_share = self.ridge_share()
         table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
-        best, n_added = None, 0
-        loss, self.passed = self.loss, []
+        loss, last = self.loss, float(costs[table.member].sum())
+        added: list[float] = []
+        self.passed = []
         for _ in range(max(1, round(GROWTH * n_terms))):
             with np.errstate(divide="ignore", invalid="ignore"):
                 worth = (table.additions(self.pricer.ridge) - luck) / costs
             worth[table.member] = 0.0
             k = int(np.argmax(worth))
-            if worth[k] <= 0.0 or (best is not None and worth[k] < GOOD * best):
+            if worth[k] <= 0.0 or worth[k] < (max(least, GOOD * added[0]) if added else least):
                 break
-            best = worth[k] if best is None else best
-            if n_added:
-                self.passed.append(self.pass_by(table, loss, 0.5 * float(worth[k])))
+            size = float(costs[table.member].sum())
+            if added and size > SPACING * last:
+                self.passed.append(self.pass_by(table, loss, 0.5 * added[-1]))
+                last = size
+            added.append(float(worth[k]))
             loss -= 0.5 * float(table.additions()[k])
             table.toggle(k)
-            n_added += 1
-        if best is not None:
-            self.delete(table, KEEP * best, n_added - 1)
-        self.settle(table, 0.0 if best is None else ACCURACY * min(best, 2 * self.loss))
-        return None if best is None else float(best)
+        if added:
+            self.delete(table, KEEP * added[-1], len(added) - 1)
+        self.settle(table, ACCURACY * min(added[-1], 2 * self.loss) if added else 0.0)
+        return added[-1] if added else None
 
     def polish(self, price: float) -> int:
         """Swap rules for neighbours while that helps; return the number of swaps that stay."""
