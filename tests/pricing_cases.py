@@ -104,18 +104,29 @@ def gain_axis_case(seed, kind, size):
     return slopes, curves, size, top, share, draw_ridge(rng), int(rng.integers(-1, 2))
 
 
-def gain_lines_case(seed, n_rules, n_features, widest=8):
-    """Histograms of all features within each of several rules."""
+def gain_lines_case(seed, n_rules, n_features, every=True, widest=8):
+    """Histograms of all features within each of several rules, with and without another one."""
     rng = np.random.default_rng(seed)
     table = draw_table(rng, n_features, widest)
     starts = np.concatenate([[0], np.cumsum(table.n_bins)]).astype(INDEX_DTYPE)
-    histograms = np.stack(gain_sums(rng, n_rules, starts[-1]), axis=1)
+    histograms = np.stack(gain_sums(rng, n_rules + 1, starts[-1]), axis=1)
     total = 1.0 + float(histograms[:, 1].sum())
+    at = rng.integers(n_rules + 1, size=(n_rules, 2)).astype(INDEX_DTYPE)
+    gone = rng.normal(size=(n_rules, 2)) * rng.integers(2, size=(n_rules, 1))
+    tried = rng.random((n_rules, n_features)) < 0.8
     wants = rng.integers(-1, 2, n_rules).astype(INDEX_DTYPE)
     lines = starts, table.n_bins, table.top, table.way, wants
-    inputs = histograms, *lines, total, draw_ridge(rng)
+    inputs = histograms, at, gone, tried, *lines, total, draw_ridge(rng), every
     shape = n_rules, n_features
     return inputs, np.full(shape, np.nan), np.full(shape, -9, INDEX_DTYPE)
+
+
+def gain_spans_case(seed, n_features, widest=8):
+    """Histograms of all features."""
+    inputs, *_ = gain_lines_case(seed, 0, n_features, widest=widest)
+    histograms, _, _, _, starts, n_bins, top, way, _, total, ridge, _ = inputs
+    lines = histograms[0], starts, n_bins, top, way, total, ridge
+    return lines, np.full(n_features, np.nan), np.full((n_features, 2), -9, INDEX_DTYPE)
 
 
 def gain_tuples_case(seed, order, n_tuples, widest=8):

@@ -22,6 +22,7 @@ from tests.pricing_cases import (
     gain_axis_case,
     gain_lines_case,
     gain_pairs_case,
+    gain_spans_case,
     gain_triples_case,
     make_bins,
     pairs_case,
@@ -221,18 +222,37 @@ def test_scan_second_gains(seed, kind, size, raised):
 
 
 @relaxed
-@given(seeds, st.integers(0, 3), st.integers(1, 4))
-def test_gain_lines(seed, n_rules, n_features):
-    inputs, *outputs = gain_lines_case(seed, n_rules, n_features)
+@given(seeds, st.integers(0, 3), st.integers(1, 4), st.booleans())
+def test_gain_lines(seed, n_rules, n_features, every):
+    inputs, *outputs = gain_lines_case(seed, n_rules, n_features, every)
     (best, where), (expected, _) = run_both(
         kernels.gain_lines, slow_gains.gain_lines, inputs, *outputs
     )
-    assert_allclose(best, expected, rtol=1e-12)
-    histograms, starts, n_bins, top, _, _, total, ridge = inputs
+    assert_allclose(best, expected, rtol=1e-9, atol=1e-12)
+    histograms, at, gone, tried, starts, n_bins, top, _, _, total, ridge, _ = inputs
+    assert not best[~tried].any()
     for a, f in np.argwhere(best > 0.0):
-        sums = histograms[a, :, starts[f] : starts[f + 1]]
-        bins = first_degree(n_bins[f], top[f])[where[a, f]]
-        assert_gain(sums, [bins], 1 / total, ridge, best[a, f], SAME)
+        if every or f == np.argmax(best[a]):
+            sums = histograms[at[a, 0], :, starts[f] : starts[f + 1]].copy()
+            shared = histograms[at[a, 1], 1, starts[f] : starts[f + 1]]
+            sums[0] += gone[a, 1] * sums[1] - gone[a, 0] * shared
+            bins = first_degree(n_bins[f], top[f])[where[a, f]]
+            assert_gain(sums, [bins], 1 / total, ridge, best[a, f], SAME)
+
+
+@relaxed
+@given(seeds, st.integers(1, 4))
+def test_gain_spans(seed, n_features):
+    inputs, *outputs = gain_spans_case(seed, n_features)
+    (best, bins), (expected, _) = run_both(
+        kernels.gain_spans, slow_gains.gain_spans, inputs, *outputs
+    )
+    assert_allclose(best, expected, rtol=1e-12)
+    histograms, starts, n_bins, top, _, total, ridge = inputs
+    for f in np.flatnonzero(best > 0.0):
+        sums = histograms[:, starts[f] : starts[f + 1]]
+        chosen = second_degree(n_bins[f], top[f])[tuple(bins[f].tolist())]
+        assert_gain(sums, [chosen], 1 / total, ridge, best[f], SAME)
 
 
 @relaxed

@@ -16,7 +16,7 @@ from ruleglm.engines import Engine
 from ruleglm.ensemble import DEGREE_WEIGHT, RuleEnsemble
 from ruleglm.pricing import ConditionTable, Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans
-from ruleglm.pricing.gains import GainPricer
+from ruleglm.pricing.gains import N_EXTENDED, GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size, shrink_ridges
 from ruleglm.solvers.master import debias_ridge
@@ -39,6 +39,12 @@ SHRINK_TOL = 1e-7
 
 DEFAULT_RIDGE = 10.0
 """Ridge of a refit where none is chosen, in rows."""
+
+MANY_ROWS = 10_000
+"""From so many rows on, twice as many rules are tried with a further condition.
+
+Of fewer, a wider search finds more that is there by chance.
+"""
 
 SEARCH_RIDGE = 30.0
 """Ridge on a rule that a pursuit looks at, in rows: few rows must not look good by chance.
@@ -395,20 +401,13 @@ def pursue(
 
     An interrupt ends the pursuit of a single model, and everything if there are folds to come.
     """
-    ridge = SEARCH_RIDGE / rows.size
-    max_degree, max_terms, largest = pursuit_limits(settings)
+    _, max_terms, largest = pursuit_limits(settings)
     engine, table = rows.build_engine(settings.n_threads), rows.condition_table()
     forced, bans = rows.wishes.enter(engine), Bans(table, rows.wishes.banned)
     start = None if previous is None else resume(engine, rows, bans, settings, previous)
     found = run_pursuit(
         engine,
-        GainPricer(
-            table,
-            max_degree,
-            ridge,
-            exhaustive=settings.pricing == "histogram",
-            bans=bans or None,
-        ),
+        gain_pricer(rows, settings, table, bans),
         limits,
         max_complexity=largest,
         price=0.0 if settings.price is None else settings.price,
@@ -419,6 +418,20 @@ def pursue(
         start=start,
     )
     return [model for model in found if len(model.rules) + len(model.linear) <= max_terms]
+
+
+def gain_pricer(
+    rows: FitRows, settings: FitSettings, table: ConditionTable, bans: Bans
+) -> GainPricer:
+    """Return what searches rules for a pursuit; of many rows, it extends more of them."""
+    return GainPricer(
+        table,
+        pursuit_limits(settings)[0],
+        SEARCH_RIDGE / rows.size,
+        exhaustive=settings.pricing == "histogram",
+        bans=bans or None,
+        n_extended=N_EXTENDED if rows.size < MANY_ROWS else 2 * N_EXTENDED,
+    )
 
 
 def walk_ridge(size: float) -> float:

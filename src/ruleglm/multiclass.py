@@ -20,7 +20,6 @@ from ruleglm.fitting import (
     NO_SOLUTION,
     PURSUED,
     RIDGES,
-    SEARCH_RIDGE,
     SHRINK_TOL,
     VARIANTS,
     WALK_ROUNDS,
@@ -29,13 +28,13 @@ from ruleglm.fitting import (
     certificate_words,
     choose_grid,
     first_lambda_here,
+    gain_pricer,
     pursuit_limits,
     resume,
     walk_ridge,
 )
 from ruleglm.pricing import Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans
-from ruleglm.pricing.gains import GainPricer
 from ruleglm.solvers import Solution
 from ruleglm.solvers.class_pursuit import ClassWalk
 from ruleglm.solvers.class_refit import Curvature, refit_classes
@@ -229,7 +228,7 @@ def pursue_classes(
     previous: RuleEnsemble | None = None,
 ) -> list[PursuitModel]:
     """Return the models of a pursuit inside the budgets, the simplest first: it is empty."""
-    max_degree, max_terms, largest = pursuit_limits(settings)
+    _, max_terms, largest = pursuit_limits(settings)
     table = rows.condition_table()
     classes = rows.build_class_engines(settings.n_threads)
     entered = [rows.wishes.enter(engine) for engine in classes.engines]
@@ -239,16 +238,8 @@ def pursue_classes(
         start = list(first.rules), list(first.degrees), np.column_stack(coefs)
         for engine in classes.engines:
             engine.keep_rules(range(len(rows.wishes.forced)))
-    pricers = [
-        GainPricer(
-            table,
-            max_degree,
-            SEARCH_RIDGE / rows.size,
-            exhaustive=settings.pricing == "histogram",
-            bans=Bans(table, rows.wishes.banned) if rows.wishes.banned else None,
-        )
-        for _ in classes.engines
-    ]
+    bans = Bans(table, rows.wishes.banned)
+    pricers = [gain_pricer(rows, settings, table, bans) for _ in classes.engines]
     found = follow(
         ClassWalk(classes, pricers, walk_ridge(rows.size), rows.size, entered[0]),
         limits,

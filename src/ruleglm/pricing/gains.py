@@ -36,8 +36,8 @@ Conditions: TypeAlias = list[tuple[int, int]]
 
 VECTORS: tuple[RowVector, ...] = ("gradient", "hessian")
 
-N_EXTENDED = 24
-"""Rules that are tried with one more condition in each round of extension."""
+N_EXTENDED = 12
+"""Rules, by default, that are tried with one more condition in each round of extension."""
 
 N_HOT = 24
 """Pairs of features searched on all their bins: those with the largest gains on coarse bins."""
@@ -101,6 +101,7 @@ class GainPricer:
     exhaustive : bool, whether all pairs are searched on all bins, and all rules of degree 3 with at
         most two conditions on a feature, or only the best pairs and extensions of the best rules
     bans : Bans, optional
+    n_extended : int, how many rules are tried with one more condition
     """
 
     def __init__(
@@ -111,8 +112,10 @@ class GainPricer:
         *,
         exhaustive: bool = False,
         bans: Bans | None = None,
+        n_extended: int = N_EXTENDED,
     ) -> None:
         self.table = table
+        self._n_extended = n_extended
         self._bans = bans
         self._passed_over: dict[BinRule, None] = {}
         self._max_degree = max_degree
@@ -179,7 +182,7 @@ class GainPricer:
         self._passed_over = {}
         scored = list(self._score_all(engine, total, limits, full=full))
         found: dict[BinRule, Candidate] = {}
-        _offer(found, self._choose(scored, noise, n_rules))
+        _offer(found, self._choose(scored, noise, max(n_rules, self._n_extended)))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
 
@@ -187,7 +190,7 @@ class GainPricer:
             worth = self.worth(candidate.gain, candidate.degree, noise)
             return -round_off(worth), candidate.rule
 
-        best = sorted(found.values(), key=rank)[:N_EXTENDED]
+        best = sorted(found.values(), key=rank)[: self._n_extended]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             for old in longer:
@@ -209,9 +212,7 @@ class GainPricer:
         if self._exhaustive and self._max_degree > 2 and full:
             yield from self._score_triples(engine, total, limits)
 
-    def _choose(
-        self, scored: Sequence[Scored], noise: float, n_rules: int
-    ) -> Iterator[Candidate]:
+    def _choose(self, scored: Sequence[Scored], noise: float, n_rules: int) -> Iterator[Candidate]:
         """Give the rules that are worth most."""
         if not scored:
             return

@@ -324,9 +324,9 @@ class Walk:
     # --- moves
 
     def grow(self, limits: Limits, least: float) -> float | None:
-        """Add the best candidates; return the gain per unit of complexity of the last, None if none.
+        """Add the best candidates; return the gain per unit of complexity of the last one added.
 
-        None is taken whose gain per unit is below ``least``.
+        None is added whose gain per unit is below ``least``; without any, return None.
         """
         self._ridge_share = self.ridge_share()
         table = self.offer(self.search(limits))
