@@ -417,6 +417,7 @@ CALLS = {
     "score_triples": lambda: pricing_cases.triples_case(0, 1),
     "search_branch": lambda: pricing_cases.branch_case(0, 2, 2),
     "fill_within": lambda: within_case(0, 10, 2, 2),
+    "gain_spans": lambda: pricing_cases.gain_spans_case(0, 2),
     "scan_gains": lambda: (pricing_cases.gain_axis_case(0, "level", 5)[:-1],),
     "scan_signed_gains": lambda: ((*pricing_cases.gain_axis_case(0, "level", 5), 0),),
     "locate_gain": lambda: ((*pricing_cases.gain_axis_case(0, "level", 5), 0),),

@@ -166,6 +166,12 @@ class ClassWalk(Walk):
         self.coef = coef
         self.stand()
 
+    def loss_at(self, coef: FloatArray) -> float:
+        """Return the loss that other coefficients have."""
+        loss = self.classes.set_coefficients(list(np.ascontiguousarray(coef.T)))
+        self.stand()
+        return loss
+
     def stand(self) -> None:
         """Bring the engines to the coefficients."""
         self.loss = self.classes.set_coefficients(list(np.ascontiguousarray(self.coef.T)))

@@ -63,7 +63,7 @@ KEEP = 0.5
 WORTHWHILE = 0.05
 """Share of the price of a unit of complexity that a swap has to earn."""
 
-ACCURACY = 0.05
+ACCURACY = 0.02
 """Share of a round's gain to which coefficients are fitted."""
 
 CIRCLES = 10
@@ -181,8 +181,8 @@ def follow(
             reached = max(reached, model.complexity)
             if reached <= LOOKAHEAD * model.complexity:
                 seen.append(model)
-            n_terms = len(model.rules) + len(model.linear)
-            limits.report(n_terms, model.complexity, model.loss, np.nan)
+            for one in (*walk.passed, model):
+                limits.report(len(one.rules) + len(one.linear), one.complexity, one.loss, np.nan)
             where = frozenset(model.rules), model.linear
             n_again = n_again + 1 if where in known else 0
             known.add(where)
@@ -332,7 +332,7 @@ class Walk:
         table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
-        loss, last = self.loss, float(costs[table.member].sum())
+        last = float(costs[table.member].sum())
         added: list[float] = []
         self.passed = []
         for _ in range(max(1, round(GROWTH * n_terms))):
@@ -344,10 +344,9 @@ class Walk:
                 break
             size = float(costs[table.member].sum())
             if added and size > SPACING * last:
-                self.passed.append(self.pass_by(table, loss, 0.5 * added[-1]))
+                self.passed.append(self.pass_by(table, 0.5 * added[-1]))
                 last = size
             added.append(float(worth[k]))
-            loss -= 0.5 * float(table.additions()[k])
             table.toggle(k)
         if added:
             self.delete(table, KEEP * added[-1], len(added) - 1)
@@ -462,16 +461,17 @@ class Walk:
             price,
         )
 
-    def pass_by(self, table: Stepwise, loss: float, price: float) -> PursuitModel:
-        """Return a model on the way to the next, as the quadratic model has it."""
+    def pass_by(self, table: Stepwise, price: float) -> PursuitModel:
+        """Return a model on the way to the next, with the coefficients of the quadratic model."""
         engine, first = self.engine, 1 + len(self.lines)
+        coef = table.coef
         kept = np.flatnonzero(table.member[first:]).tolist()
         return PursuitModel(
             tuple(engine.rules[k] for k in kept),
             tuple(engine.degrees[k] for k in kept),
             tuple(np.flatnonzero(table.member[1:first]).tolist()),
-            table.coef[table.member],
-            loss,
+            coef[table.member],
+            self.loss_at(coef),
             self._whole_ridge(),
             price,
         )
@@ -522,6 +522,11 @@ class Walk:
         if not self.engine.losses((0.0,))[0] < HUGE:
             self.coef = null_coefficients(self.engine)
             self.stand()
+
+    def loss_at(self, coef: FloatArray) -> float:
+        """Return the loss that other coefficients have."""
+        self.engine.propose(coef - self.coef)
+        return float(self.engine.losses((1.0,))[0])
 
     def stand(self) -> None:
         """Bring the engine to the coefficients."""
