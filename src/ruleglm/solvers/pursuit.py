@@ -348,10 +348,13 @@ class Walk:
                 last = size
             added.append(float(worth[k]))
             table.toggle(k)
-        if added:
-            self.delete(table, KEEP * added[-1], len(added) - 1)
-        self.settle(table, ACCURACY * min(added[-1], 2 * self.loss) if added else 0.0)
-        return added[-1] if added else None
+        if not added:
+            self.settle(table, 0.0)
+            return None
+        price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
+        self.delete(table, KEEP * price, len(added) - 1)
+        self.settle(table, ACCURACY * price)
+        return price
 
     def polish(self, price: float) -> int:
         """Swap rules for neighbours while that helps; return the number of swaps that stay."""
@@ -373,7 +376,7 @@ class Walk:
             table.toggle(int(outside[j]))
             n_swaps += 1
         self.delete(table, KEEP * price, len(costs))
-        self.settle(table, ACCURACY * min(price, 2 * self.loss))
+        self.settle(table, ACCURACY * min(price, 2.0 * self.loss))
         after = self.objective() + 0.5 * price * self.complexity()
         if after > objective:
             self.restore(before)
