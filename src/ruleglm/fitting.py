@@ -34,9 +34,6 @@ The smallest is for rules that separate the classes: with a larger one, more rul
 seem to help, since each adds to what the coefficients may sum up to.
 """
 
-SHRINK_TOL = 1e-7
-"""Decrease of the mean loss that a step of a refit has to promise."""
-
 DEFAULT_RIDGE = 10.0
 """Ridge of a refit where none is chosen, in rows."""
 
@@ -448,7 +445,7 @@ def pursuit_limits(settings: FitSettings) -> tuple[int, float, float]:
 
 
 def shrink(
-    rows: FitRows, refitter: Refitter, model: PursuitModel, ridges: Sequence[float]
+    rows: FitRows, refitter: Refitter, model: PursuitModel, ridges: Sequence[float], tol: float
 ) -> PathModel:
     """Refit a model of a pursuit at several ridges (in rows), each from the next larger."""
     held, order = refitter.hold(model.rules, model.degrees, model.linear)
@@ -458,7 +455,7 @@ def shrink(
     coefs: list[FloatArray] = []
     losses: list[float] = []
     for ridge in sorted(ridges, reverse=True):
-        coef = refit(held, coef, shrink_ridges(held, ridge / rows.size), SHRINK_TOL).coef
+        coef = refit(held, coef, shrink_ridges(held, ridge / rows.size), tol).coef
         coefs.append(coef)
         losses.append(float(held.losses((0.0,))[0]))
     check_signs(np.array(coefs), held.column_signs())
@@ -485,7 +482,7 @@ def fit_path(
     """Yield the models of a path; ``penalties``, a grid or its size, are for "l1" only."""
     if settings.kind == "l0":
         found, refitter = pursue(rows, settings, limits), Refitter(rows, settings.n_threads)
-        return (shrink(rows, refitter, model, RIDGES) for model in found)
+        return (shrink(rows, refitter, model, RIDGES, settings.shrink_tol) for model in found)
     return walk_penalties(rows, settings, penalties, BLENDS, limits)
 
 
@@ -508,6 +505,7 @@ def fit_model(
     """
     if settings.kind == "l0":
         largest = pursue(rows, settings, limits, previous)[-1]
-        return shrink(rows, Refitter(rows, settings.n_threads), largest, (variant,))
+        refitter = Refitter(rows, settings.n_threads)
+        return shrink(rows, refitter, largest, (variant,), settings.shrink_tol)
     models = walk_penalties(rows, settings, (settings.penalty,), (variant,), limits, previous)
     return next(models)

@@ -20,7 +20,6 @@ from ruleglm.fitting import (
     NO_SOLUTION,
     PURSUED,
     RIDGES,
-    SHRINK_TOL,
     VARIANTS,
     WALK_ROUNDS,
     WALK_TOL,
@@ -79,7 +78,7 @@ def fit_path(
         return fitting.fit_path(rows, settings, penalties, limits)
     found = pursue_classes(rows, settings, limits)
     refit = ClassRefitter(rows, settings.n_threads)
-    return (refit.shrink(model, RIDGES) for model in found)
+    return (refit.shrink(model, RIDGES, settings.shrink_tol) for model in found)
 
 
 def fit_model(
@@ -94,7 +93,8 @@ def fit_model(
         return fitting.fit_model(rows, settings, variant, limits, previous)
     if settings.kind == "l0":
         largest = pursue_classes(rows, settings, limits, previous)[-1]
-        return ClassRefitter(rows, settings.n_threads).shrink(largest, (variant,))
+        refit = ClassRefitter(rows, settings.n_threads)
+        return refit.shrink(largest, (variant,), settings.shrink_tol)
     models = walk_class_penalties(rows, settings, (settings.penalty,), (variant,), limits, previous)
     return next(models)
 
@@ -301,7 +301,7 @@ class ClassRefitter:
             penalty.lambda_0, penalty.lambda_1, linear, coefs, found.solution, certificate
         )
 
-    def shrink(self, model: PursuitModel, ridges: Sequence[float]) -> PathModel:
+    def shrink(self, model: PursuitModel, ridges: Sequence[float], tol: float) -> PathModel:
         """Refit a model of a pursuit at several ridges (in rows), each from the next larger."""
         order = self.hold(dict(zip(model.rules, model.degrees, strict=True)))
         engine = self._classes.engines[0]
@@ -318,7 +318,7 @@ class ClassRefitter:
             if small and (curvature is None or self._classes.loss() < FELL * curvature.loss):
                 curvature = Curvature(self._classes, members)
             shares = shrink_ridges(engine, ridge / self._rows.size)
-            start = refit_classes(self._classes, start, members, shares, SHRINK_TOL, curvature)
+            start = refit_classes(self._classes, start, members, shares, tol, curvature)
             refitted.append(start)
         return self._make(model.price, np.nan, model.linear, refitted[::-1], NO_SOLUTION, PURSUED)
 

@@ -38,12 +38,16 @@ LIMITS_OF_SIZE = 1e-3, 1e12
 """Of the sum of the weights, in units of which a ridge is given."""
 
 
+SHRINK_TOL = 1e-7
+"""Decrease of the mean loss that a step of a refit after a pursuit has to promise."""
+
+
 @dataclass(frozen=True)
 class FitSettings:
     """What a fit needs to know besides the data; the estimators document each.
 
     Paths take of ``penalty`` only the ratio ``lambda_1 / lambda_0``; ``bins`` is None where none
-    are asked for.
+    are asked for; ``shrink_tol`` is how exact refits after a pursuit are.
     """
 
     kind: str
@@ -64,6 +68,7 @@ class FitSettings:
     n_threads: int
     path: bool
     class_weights: ClassWeights | None
+    shrink_tol: float = SHRINK_TOL
 
 
 class RowSource(Protocol):

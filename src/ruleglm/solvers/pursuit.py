@@ -30,7 +30,7 @@ GROWTH = 1.0
 N_CANDIDATES = 24
 """Rules outside the model that a round looks at."""
 
-GOOD = 0.25
+GOOD = 0.5
 """Share of a round's best worth below which rules wait for the next round's search."""
 
 POLISH = 1.5
