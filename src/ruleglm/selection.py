@@ -189,8 +189,8 @@ def score_fold(
     ended : bool, whether the time was up
     """
     train, valid = split
-    quick = {"n_threads": 1, "shrink_tol": FOLD_TOL}
-    fold = replace(plan, settings=tuple(replace(each, **quick) for each in plan.settings))
+    settings = (replace(each, n_threads=1, shrink_tol=FOLD_TOL) for each in plan.settings)
+    fold = replace(plan, settings=tuple(settings))
     training = plan.raw.take(train)
     rows = prepare_auto(training, plan.family, fold.settings[0], limits)
     grids = [[Penalty(model.strength, model.lambda_1) for model in path] for path in paths]

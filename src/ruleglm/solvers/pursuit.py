@@ -54,7 +54,7 @@ SURE = 0.2
 LEAST_RIDGE = 5.0
 """In rows; with less, a model that tells the classes apart is sure at once, and at its end."""
 
-SPACING = 1.05
+SPACING = 1.1
 """Factor by which the complexity grows from one model of the path to the next, about."""
 
 KEEP = 0.5
