@@ -11,7 +11,7 @@ import pytest
 
 import ruleglm
 from ruleglm import RuleClassifier, load_model
-from ruleglm.solvers.pursuit import Walk
+from ruleglm.solvers.walk import Walk
 from tests.cli_cases import OTHERS, SMALL, run, widest
 
 

@@ -24,7 +24,8 @@ from ruleglm.frames import read_table
 from ruleglm.kernels.gains import TIE
 from ruleglm.pricing import ConditionTable, Limits, gains
 from ruleglm.pricing import neighbours as neighbouring
-from ruleglm.pricing.gains import N_COARSE, N_HOT, GainPricer, coarsen, rule_cost
+from ruleglm.pricing.coarse import N_COARSE, coarsen
+from ruleglm.pricing.gains import N_HOT, GainPricer, rule_cost
 from ruleglm.pricing.neighbours import find_replacements, shorten
 from ruleglm.solvers.master import refit
 from tests.pricing_cases import KINDS, make_bins

@@ -19,9 +19,11 @@ from ruleglm.frames import read_table
 from ruleglm.pricing import ConditionTable, Limits
 from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
 from ruleglm.solvers import pursuit
+from ruleglm.solvers import walk as walking
 from ruleglm.solvers.columns import spread_ridge
 from ruleglm.solvers.master import refit
-from ruleglm.solvers.pursuit import PursuitModel, Walk, efficient, run_pursuit
+from ruleglm.solvers.pursuit import efficient, run_pursuit
+from ruleglm.solvers.walk import PursuitModel, Walk
 from tests.reference.binarise import rule_column
 from tests.test_gains import draw_rule
 from tests.test_reference import draw_target
@@ -416,7 +418,7 @@ def test_a_polish_that_fails_is_taken_back():
     for seed in range(20):
         walk = draw_walk(case, np.random.default_rng(seed))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pursuit, "find_replacements", lambda *_: [])
+            patch.setattr(walking, "find_replacements", lambda *_: [])
             patch.setattr(walk, "luck", lambda walk=walk: np.full(len(walk.coef), 1e3))
             before, objective = walk.record(0.0), walk.objective()
             assert walk.polish(0.0) == 0

@@ -20,8 +20,9 @@ from ruleglm.pricing.gains import N_EXTENDED, GainPricer
 from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size, shrink_ridges
 from ruleglm.solvers.master import debias_ridge
-from ruleglm.solvers.pursuit import PursuitModel, run_pursuit
+from ruleglm.solvers.pursuit import run_pursuit
 from ruleglm.solvers.signed import check_signs
+from ruleglm.solvers.walk import PursuitModel
 from ruleglm.training import FitRows, FitSettings
 
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)

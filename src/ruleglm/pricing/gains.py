@@ -14,19 +14,16 @@ import numpy as np
 
 from ruleglm import kernels
 from ruleglm.binning import BinRule
-from ruleglm.bins import FeatureBins, NumberBins
 from ruleglm.dtypes import (
-    CODE_DTYPE,
     INDEX_DTYPE,
-    MAX_BINS,
     BoolArray,
-    CodeArray,
     FloatArray,
     IntArray,
 )
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.bans import Bans
+from ruleglm.pricing.coarse import CoarseBins
 from ruleglm.pricing.histogram import share
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
@@ -41,9 +38,6 @@ N_EXTENDED = 12
 
 N_HOT = 24
 """Pairs of features searched on all their bins: those with the largest gains on coarse bins."""
-
-N_COARSE = 16
-"""Coarse bins of a number, to choose pairs of features by."""
 
 DIGITS = 6
 """Digits of what a rule is worth that count; the rest is rounding, and must decide nothing."""
@@ -123,9 +117,7 @@ class GainPricer:
         self._exhaustive = exhaustive
         self._pairs = _tuples(table, 2)[: None if max_degree > 1 else 0]
         self._hot = self._pairs
-        features_coarse, self.lookup = coarsen(table.features)
-        self._coarse = ConditionTable(features_coarse, table.constraints)
-        self._fine_mask = cache(self._spread_mask)
+        self._coarse = CoarseBins(table)
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
         self.partners = cache(table.partners)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
@@ -136,7 +128,7 @@ class GainPricer:
         It is given the coarse bins, if there are more pairs than are searched on all bins.
         """
         if len(self._pairs) > N_HOT:
-            engine.set_coarse(self.lookup, self._coarse.n_bins)
+            engine.set_coarse(self._coarse.lookup, self._coarse.table.n_bins)
 
     def scale_ridge(self, share: float) -> None:
         """Set the ridge to a share, at most all, of what it was at first."""
@@ -303,7 +295,7 @@ class GainPricer:
             self._hot = self._pairs
         found = [
             (part, *self._score_tuples(engine, total, part, coarse=True))
-            for part in _batches(self._hot, self._coarse.n_bins)
+            for part in _batches(self._hot, self._coarse.table.n_bins)
         ]
         pairs, bests, wheres = (np.concatenate(parts) for parts in zip(*found, strict=True))
         kept = np.sort(np.argsort(-bests[:, 0], kind="stable")[:N_HOT])
@@ -311,15 +303,10 @@ class GainPricer:
 
         def conditions(k: int) -> Conditions:
             (f, g), (c, code, _) = pairs[kept[k]].tolist(), wheres[kept[k], 0].tolist()
-            masks = self._coarse.masks[c], self._coarse.coded_mask(g, code)
-            return [(f, self._fine_mask(f, masks[0])), (g, self._fine_mask(g, masks[1]))]
+            table, fine = self._coarse.table, self._coarse.fine_mask
+            return [(f, fine(f, table.masks[c])), (g, fine(g, table.coded_mask(g, code)))]
 
         yield Scored(bests[kept, 0], np.full(len(kept), 2, INDEX_DTYPE), conditions)
-
-    def _spread_mask(self, feature: int, mask: int) -> int:
-        """Return the bins that a set of coarse bins holds."""
-        bins = self.lookup[feature, : int(self.table.n_bins[feature])].tolist()
-        return sum(1 << fine for fine, coarse in enumerate(bins) if mask >> coarse & 1)
 
     def _score_tuples(
         self,
@@ -331,7 +318,7 @@ class GainPricer:
         coarse: bool = False,
     ) -> tuple[FloatArray, IntArray]:
         """Return the gains of the best rules of each pair, and where these are."""
-        table = self._coarse if coarse else self.table
+        table = self._coarse.table if coarse else self.table
         histograms = engine.joint_histograms(pairs, VECTORS, coarse=coarse)
         best = np.zeros((len(pairs), 3))
         where = np.zeros((len(pairs), 3, 3), INDEX_DTYPE)
@@ -469,29 +456,6 @@ def score_tuples(
         )
 
     share(engine, score, len(best), 16 * histograms.values.size)
-
-
-def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], CodeArray]:
-    """Join neighbouring bins of numbers until there are about `N_COARSE`; levels stay as they are.
-
-    Returns
-    -------
-    features : tuple of FeatureBins
-    lookup : (n_features, MAX_BINS) uint8, the coarse bin of each bin
-    """
-    lookup = np.tile(np.arange(MAX_BINS, dtype=CODE_DTYPE), (len(features), 1))
-    coarse: list[FeatureBins] = []
-    for bins, table in zip(features, lookup, strict=True):
-        if not isinstance(bins, NumberBins) or len(bins.thresholds) < N_COARSE:
-            coarse.append(bins)
-            continue
-        kept = np.linspace(0, len(bins.thresholds), N_COARSE + 1)[1:-1].astype(INDEX_DTYPE) - 1
-        table[: bins.missing_bin] = np.searchsorted(kept, np.arange(bins.missing_bin))
-        table[bins.missing_bin :] = len(kept) + 1
-        seen = {int(table[b]) for b in range(bins.n_bins) if bins.observed >> b & 1}
-        thresholds = tuple(bins.thresholds[k] for k in kept)
-        coarse.append(NumberBins(bins.name, thresholds, sum(1 << b for b in seen)))
-    return tuple(coarse), lookup
 
 
 def _offer(found: dict[BinRule, Candidate], candidates: Iterable[Candidate]) -> None:

@@ -1,0 +1,57 @@
+"""Coarse bins: pairs of features are searched on few bins of each, and refined where they pay."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from ruleglm.bins import FeatureBins, NumberBins
+from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, CodeArray
+from ruleglm.pricing.vocabulary import ConditionTable
+
+N_COARSE = 16
+"""Coarse bins of a number."""
+
+
+class CoarseBins:
+    """Conditions on coarse bins, and the way back to the bins that they join.
+
+    Attributes
+    ----------
+    table : ConditionTable, of the coarse bins
+    lookup : (n_features, MAX_BINS) uint8, the coarse bin of each bin
+    fine_mask : callable, gives the bins that a set of coarse bins of a feature joins
+    """
+
+    def __init__(self, fine: ConditionTable) -> None:
+        features, self.lookup = coarsen(fine.features)
+        self.table = ConditionTable(features, fine.constraints)
+        self._n_bins = fine.n_bins
+        self.fine_mask = cache(self._spread_mask)
+
+    def _spread_mask(self, feature: int, mask: int) -> int:
+        bins = self.lookup[feature, : int(self._n_bins[feature])].tolist()
+        return sum(1 << fine for fine, coarse in enumerate(bins) if mask >> coarse & 1)
+
+
+def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], CodeArray]:
+    """Join neighbouring bins of numbers until there are about `N_COARSE`; levels stay as they are.
+
+    Returns
+    -------
+    features : tuple of FeatureBins
+    lookup : (n_features, MAX_BINS) uint8, the coarse bin of each bin
+    """
+    lookup = np.tile(np.arange(MAX_BINS, dtype=CODE_DTYPE), (len(features), 1))
+    coarse: list[FeatureBins] = []
+    for bins, table in zip(features, lookup, strict=True):
+        if not isinstance(bins, NumberBins) or len(bins.thresholds) < N_COARSE:
+            coarse.append(bins)
+            continue
+        kept = np.linspace(0, len(bins.thresholds), N_COARSE + 1)[1:-1].astype(INDEX_DTYPE) - 1
+        table[: bins.missing_bin] = np.searchsorted(kept, np.arange(bins.missing_bin))
+        table[bins.missing_bin :] = len(kept) + 1
+        seen = {int(table[b]) for b in range(bins.n_bins) if bins.observed >> b & 1}
+        thresholds = tuple(bins.thresholds[k] for k in kept)
+        coarse.append(NumberBins(bins.name, thresholds, sum(1 << b for b in seen)))
+    return tuple(coarse), lookup

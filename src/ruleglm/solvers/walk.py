@@ -1,0 +1,414 @@
+"""Where a pursuit stands, and its moves: growth, deletions, swaps (design, section 6).
+
+Candidates are put beside the model's columns, and all moves are made on the Gram matrix of both;
+then the coefficients are fitted to the rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ruleglm.binning import BinRule
+from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.engines.base import Engine
+from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
+from ruleglm.pricing.neighbours import find_replacements
+from ruleglm.pricing.problem import Limits
+from ruleglm.solvers.columns import null_coefficients, spread_ridge
+from ruleglm.solvers.master import refit
+from ruleglm.solvers.stepwise import Stepwise
+
+GROWTH = 1.0
+"""Share of the model's terms that one round may add."""
+
+N_CANDIDATES = 24
+"""Rules outside the model that a round looks at."""
+
+GOOD = 0.5
+"""Share of a round's best worth below which rules wait for the next round's search."""
+
+FULL = 1.3
+"""Factor by which the complexity grows from one search of all pairs to the next."""
+
+RIDGE_GROWTH = 5.0, 60.0
+"""The ridge grows with the complexity plus the first, and is whole where that is the second."""
+
+SURE = 0.2
+"""Share of the curvature of the empty model below which the ridge falls in proportion to it."""
+
+LEAST_RIDGE = 5.0
+"""In rows; with less, a model that tells the classes apart is sure at once, and at its end."""
+
+SPACING = 1.1
+"""Factor by which the complexity grows from one model of the path to the next, about."""
+
+KEEP = 0.5
+"""Share of the price of its complexity that a term has to earn to stay."""
+
+WORTHWHILE = 0.05
+"""Share of the price of a unit of complexity that a swap has to earn."""
+
+ACCURACY = 0.02
+"""Share of a round's gain to which coefficients are fitted."""
+
+HUGE = 1e100
+"""Loss without a term that is about to go, at which its derivatives are of no use."""
+
+
+@dataclass(frozen=True, eq=False)
+class PursuitModel:
+    """A model of the path.
+
+    Attributes
+    ----------
+    rules, degrees : its rules
+    linear : positions of its linear terms
+    coef : (1 + n_linear + n_rules,) float64, at the ridge of the search
+    loss : float, mean loss
+    ridge : float, on the mean loss; `spread_ridge` gives that of each column
+    price : float, decrease of the mean loss per unit of complexity of the step that made it
+    """
+
+    rules: tuple[BinRule, ...]
+    degrees: tuple[int, ...]
+    linear: tuple[int, ...]
+    coef: FloatArray
+    loss: float
+    ridge: float
+    price: float
+
+    @property
+    def complexity(self) -> float:
+        """1 for each term, and 0.2 for each condition of a rule."""
+        return sum(map(rule_cost, self.degrees)) + len(self.linear)
+
+
+class Walk:
+    """Where a pursuit stands: the engine's columns, their coefficients, the linear terms in use."""
+
+    n_scores = 1
+    """Linear predictors of the model."""
+
+    passed: list[PursuitModel]
+    """Models on the way of the last step."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        pricer: GainPricer,
+        ridge: float,
+        mass: float,
+        forced: Sequence[int] = (),
+    ) -> None:
+        self.engine = engine
+        self.pricer = pricer
+        self.ridge = ridge
+        self.mass = mass
+        self.forced = list(forced)
+        self.lines = np.zeros(engine.n_linear, np.bool_)
+        self.lines[[k - 1 for k in forced if k <= engine.n_linear]] = True
+        self.coef = null_coefficients(engine)
+        self.loss = engine.set_coefficients(self.coef)
+        pricer.prepare(engine)
+        self._first_curvature = self.curvature()
+        self._ridge_share = 1.0
+        self._done: dict[str, float] = {}
+        if self.forced:
+            self.refit(ACCURACY**2 * self.loss)
+
+    def due(self, work: str, factor: float) -> bool:
+        """Tell whether the complexity has grown by ``factor`` since ``work`` was last done."""
+        complexity = self.complexity()
+        if complexity < factor * self._done.get(work, 0.0):
+            return False
+        self._done[work] = complexity
+        return True
+
+    def complexity(self) -> float:
+        """Return the complexity of the model."""
+        return float(self.costs()[self.members()].sum())
+
+    def members(self) -> BoolArray:
+        """Return which of the engine's columns are in the model."""
+        rules = np.ones(len(self.coef) - 1 - len(self.lines), np.bool_)
+        return np.concatenate([[True], self.lines, rules])
+
+    def costs(self) -> FloatArray:
+        """Return what each of the engine's columns adds to the complexity."""
+        rules = [rule_cost(degree) for degree in self.engine.degrees]
+        return np.array([0.0] + [1.0] * len(self.lines) + rules)
+
+    def noise(self) -> float:
+        """Return the gain that a rule without effect is expected to have."""
+        return self.engine.dispersion() / self.mass
+
+    def curvature(self) -> float:
+        """Return the sum of the second derivatives of the loss."""
+        return self.engine.hessian_sum()
+
+    def curvature_left(self) -> float:
+        """Return which share of the curvature of the empty model is left.
+
+        As a model of classes becomes sure, its second derivatives vanish, and a ridge that stays
+        would hide from the search what is still wrong.
+        """
+        return self.curvature() / max(self._first_curvature, 1e-300)
+
+    def ridge_share(self) -> float:
+        """Return which share of the ridge the model should have.
+
+        Little at first, since there is nothing yet that others could share. And the less, the less
+        noise or curvature is left, by their roots; where the classes are nearly told apart, what a
+        ridge leaves unexplained would call for copies of the same rules.
+        """
+        first, whole = RIDGE_GROWTH
+        growth = min(1.0, (first + self.complexity()) / whole)
+        noise = np.sqrt(min(1.0, self.mass * self.noise()))
+        left = min(1.0, self.curvature_left())
+        return float(growth * noise * min(np.sqrt(left), left / np.sqrt(SURE)))
+
+    def luck(self) -> FloatArray:
+        """Return the gain of each column that is put down to the length of the search."""
+        lines = [0.0] * (1 + len(self.lines))
+        rules = [self.pricer.luck(degree) for degree in self.engine.degrees]
+        return self.noise() * np.array(lines + rules)
+
+    # --- candidates
+
+    def search(self, limits: Limits) -> list[Candidate]:
+        """Return the best rules outside the model."""
+        full = self.due("search", FULL)
+        self.pricer.scale_ridge(self.curvature_left())
+        return self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
+
+    def neighbours(self, price: float) -> list[Candidate]:
+        """Return rules that might serve better than the model's own."""
+        steps = self.coef[1 + len(self.lines) :]
+        n_fixed = self.n_forced_rules()
+        return find_replacements(self.pricer, self.engine, steps, self.noise(), price, n_fixed)
+
+    def n_forced_rules(self) -> int:
+        """Return how many rules, the first ones, are always in the model."""
+        return sum(k > len(self.lines) for k in self.forced)
+
+    # --- moves
+
+    def grow(self, limits: Limits, least: float) -> float | None:
+        """Add the best candidates; return the gain per unit of complexity of the last one added.
+
+        None is added whose gain per unit is below ``least``; without any, return None.
+        """
+        self._ridge_share = self.ridge_share()
+        table = self.offer(self.search(limits))
+        costs, luck = self.costs(), self.luck()
+        n_terms = int(table.member.sum()) - 1
+        last = float(costs[table.member].sum())
+        added: list[float] = []
+        self.passed = []
+        for _ in range(max(1, round(GROWTH * n_terms))):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worth = (table.additions(self.pricer.ridge) - luck) / costs
+            worth[table.member] = 0.0
+            k = int(np.argmax(worth))
+            if worth[k] <= 0.0 or worth[k] < (max(least, GOOD * added[0]) if added else least):
+                break
+            size = float(costs[table.member].sum())
+            if added and size > SPACING * last:
+                self.passed.append(self.pass_by(table, 0.5 * added[-1]))
+                last = size
+            added.append(float(worth[k]))
+            table.toggle(k)
+        if not added:
+            self.settle(table, 0.0)
+            return None
+        price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
+        self.delete(table, KEEP * price, len(added) - 1)
+        self.settle(table, ACCURACY * price)
+        return price
+
+    def polish(self, price: float) -> int:
+        """Swap rules for neighbours while that helps; return the number of swaps that stay."""
+        before = self.record(price)
+        objective = self.objective() + 0.5 * price * before.complexity
+        found = self.neighbours(price)
+        table = self.offer(found)
+        costs, luck = self.costs(), self.luck()
+        n_swaps = 0
+        while n_swaps < 2 * len(found):
+            gains, inside, outside = table.swaps()
+            values = price * costs + luck
+            gains += values[inside][:, None] - values[outside]
+            gains[np.isin(inside, [0, *self.forced])] = -np.inf
+            if gains.size == 0 or gains.max() < WORTHWHILE * price:
+                break
+            i, j = np.unravel_index(np.argmax(gains), gains.shape)
+            table.toggle(int(inside[i]))
+            table.toggle(int(outside[j]))
+            n_swaps += 1
+        self.delete(table, KEEP * price, len(costs))
+        self.settle(table, ACCURACY * min(price, 2.0 * self.loss))
+        after = self.objective() + 0.5 * price * self.complexity()
+        if after > objective:
+            self.restore(before)
+            return 0
+        return n_swaps
+
+    def delete(self, table: Stepwise, price: float, most: int) -> None:
+        """Take out terms, at most so many, that do not earn ``price`` for a unit of complexity."""
+        costs, luck = self.costs(), self.luck()
+        for _ in range(most):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worth = (table.deletions() - luck) / costs
+            worth[[0, *self.forced]] = np.inf
+            k = int(np.argmin(worth))
+            if worth[k] >= price:
+                return
+            table.toggle(k)
+
+    # --- between the rows and the algebra
+
+    def offer(self, candidates: list[Candidate]) -> Stepwise:
+        """Put candidates beside the model's columns."""
+        members = self.members() & ~self.turned()
+        n_new = self.add([one.rule for one in candidates], [one.degree for one in candidates])
+        members = np.concatenate([members, np.zeros(n_new, np.bool_)])
+        self.coef = np.concatenate([self.coef, np.zeros((n_new, *self.coef.shape[1:]))])
+        return self.tabulate(members)
+
+    def settle(self, table: Stepwise, tol: float) -> None:
+        """Keep the columns of the model, and fit their coefficients."""
+        first = 1 + len(self.lines)
+        member = table.member.copy()
+        member[self.forced] = True
+        self.lines = member[1:first].copy()
+        kept = np.flatnonzero(member[first:])
+        every = np.concatenate([np.arange(first), first + kept])
+        start = self.coef.copy()
+        start[~member] = 0.0
+        if (start != self.coef).any():
+            self.move(start)
+        self.coef = self.coef[every]
+        self.keep(kept.tolist())
+        self.refit(tol)
+        self.drop_turned()
+
+    def turned(self) -> BoolArray:
+        """Return which terms are at 0 because their coefficients would have the wrong sign."""
+        signs = self.engine.column_signs()
+        if not signs.any():
+            return np.zeros(len(signs), np.bool_)
+        at_zero: BoolArray = (self.coef == 0.0) & (signs != 0)
+        return self.members() & at_zero
+
+    def drop_turned(self) -> None:
+        """Take out the terms at 0 that need not be in the model."""
+        turned = self.turned()
+        turned[self.forced] = False
+        if turned.any():
+            first = 1 + len(self.lines)
+            self.lines &= ~turned[1:first]
+            self.keep(np.flatnonzero(~turned[first:]).tolist())
+            self.coef = np.concatenate([self.coef[:first], self.coef[first:][~turned[first:]]])
+
+    def objective(self) -> float:
+        """Return the mean loss plus the ridge."""
+        return self.loss + 0.5 * float((self._ridges() @ self.coef**2).sum())
+
+    def _whole_ridge(self) -> float:
+        share = self._ridge_share * self._first_curvature / self.n_scores
+        return max(self.ridge * share, LEAST_RIDGE / self.mass)
+
+    def _ridges(self) -> FloatArray:
+        return spread_ridge(self.engine, self._whole_ridge(), power=1.0)
+
+    def record(self, price: float) -> PursuitModel:
+        """Return the model as it stands."""
+        engine = self.engine
+        return PursuitModel(
+            tuple(engine.rules),
+            tuple(engine.degrees),
+            tuple(np.flatnonzero(self.lines).tolist()),
+            self.coef[self.members()],
+            self.loss,
+            self._whole_ridge(),
+            price,
+        )
+
+    def pass_by(self, table: Stepwise, price: float) -> PursuitModel:
+        """Return a model on the way to the next, with the coefficients of the quadratic model."""
+        engine, first = self.engine, 1 + len(self.lines)
+        coef = table.coef
+        kept = np.flatnonzero(table.member[first:]).tolist()
+        return PursuitModel(
+            tuple(engine.rules[k] for k in kept),
+            tuple(engine.degrees[k] for k in kept),
+            tuple(np.flatnonzero(table.member[1:first]).tolist()),
+            coef[table.member],
+            self.loss_at(coef),
+            self._whole_ridge(),
+            price,
+        )
+
+    def jump(self, rules: list[BinRule], degrees: list[int], coef: FloatArray) -> None:
+        """Go to a model of these rules and of the lines that have a coefficient, and fit it."""
+        self.keep([])
+        self.add(rules, degrees)
+        slopes = coef[1 : 1 + len(self.lines)]
+        self.lines = self.lines | np.any(slopes != 0.0, axis=tuple(range(1, slopes.ndim)))
+        self.coef = coef
+        self.stand()
+        self._ridge_share = self.ridge_share()
+        self.refit(ACCURACY**2 * self.loss)
+
+    def restore(self, model: PursuitModel) -> None:
+        """Go back to a model."""
+        self.keep([])
+        self.add(model.rules, model.degrees)
+        self.lines = np.zeros(len(self.lines), np.bool_)
+        self.lines[list(model.linear)] = True
+        n_columns = 1 + len(self.lines) + len(model.rules)
+        self.coef = np.zeros((n_columns, *self.coef.shape[1:]))
+        self.coef[self.members()] = model.coef
+        self.stand()
+
+    # --- what is asked of the engine
+
+    def add(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
+        """Add columns; return their number."""
+        return self.engine.add_rules(rules, degrees)
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Drop all rules but those at ``positions``."""
+        self.engine.keep_rules(positions)
+
+    def tabulate(self, members: BoolArray) -> Stepwise:
+        """Return the quadratic model over all columns."""
+        engine = self.engine
+        signs = engine.column_signs()
+        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members, signs)
+
+    def move(self, coef: FloatArray) -> None:
+        """Go to other coefficients, or to those of the empty model where the loss is huge."""
+        self.engine.propose(coef - self.coef)
+        self.engine.accept(1.0)
+        self.coef = coef
+        if not self.engine.losses((0.0,))[0] < HUGE:
+            self.coef = null_coefficients(self.engine)
+            self.stand()
+
+    def loss_at(self, coef: FloatArray) -> float:
+        """Return the loss that other coefficients have."""
+        self.engine.propose(coef - self.coef)
+        return float(self.engine.losses((1.0,))[0])
+
+    def stand(self) -> None:
+        """Bring the engine to the coefficients."""
+        self.loss = self.engine.set_coefficients(self.coef)
+
+    def refit(self, tol: float) -> None:
+        """Fit the coefficients of the model's columns."""
+        ridges = self._ridges()
+        state = refit(self.engine, self.coef, ridges, max(tol, 1e-12), self.members())
+        self.coef = state.coef
+        self.loss = state.objective - 0.5 * float(ridges @ self.coef**2)
