@@ -1,7 +1,8 @@
 """Candidates for pursuit: the rules with the largest gain for their complexity (design, section 6).
 
-All rules of degree 1 and 2 are searched from joint histograms of both derivatives of the loss, on
-request all of degree 3 too; deeper ones extend the best of these by one condition after the other.
+All rules of degree 1 are searched from histograms of both derivatives of the loss, all of degree 2
+from joint ones, on coarse bins where there are many pairs, and on request all of degree 3; deeper
+ones extend the best of these by one condition after the other.
 """
 
 import math
@@ -37,7 +38,7 @@ N_EXTENDED = 12
 """Rules, by default, that are tried with one more condition in each round of extension."""
 
 N_HOT = 24
-"""Pairs of features searched on all their bins: those with the largest gains on coarse bins."""
+"""Pairs that are searched between two searches of all, which up to so many are on all bins."""
 
 DIGITS = 6
 """Digits of what a rule is worth that count; the rest is rounding, and must decide nothing."""
