@@ -21,7 +21,7 @@ from benchmarks.column_generation import limit_threads
 
 BUDGETS = (15, 30, 60)
 COLUMNS = ("chosen", *(f"at {budget}" for budget in BUDGETS), "hgb", "complexity", "seconds")
-MOST_ROWS, MOST_TRAINED, MOST_LEVELS = 20_000, 8_000, 100
+MOST_ROWS, MOST_TRAINED, MOST_LEVELS, LEAST_FILLED = 20_000, 8_000, 100, 0.2
 
 
 def draw_frames(seed=3):
@@ -45,7 +45,7 @@ def draw_frames(seed=3):
 
 
 def clean(frame):
-    """Leave out row numbers, dates, texts and constants; draw rows of long frames."""
+    """Leave out row numbers, dates, texts, constants and gaps; draw rows of long frames."""
     from pandas.api import types
 
     frame = frame.loc[:, ~frame.columns.duplicated()].drop(columns="rownames", errors="ignore")
@@ -53,7 +53,8 @@ def clean(frame):
     for name, column in frame.items():
         number, n_values = types.is_numeric_dtype(column), column.nunique()
         count = n_values == len(column) and number and column.is_monotonic_increasing
-        if types.is_datetime64_any_dtype(column) or n_values < 2 or count:
+        empty = column.notna().mean() < LEAST_FILLED or n_values < 2
+        if types.is_datetime64_any_dtype(column) or empty or count:
             continue
         if number or n_values <= MOST_LEVELS:
             kept[str(name)] = column if number else column.astype(object)
