@@ -97,7 +97,7 @@ class ClassWalk(Walk):
         for k, pricer in enumerate(pricers):
             pricer.prepare(classes.turn_to(k))
         self._first_curvature = self.curvature()
-        self._ridge_share = 1.0
+        self._ridge_share = self._left = 1.0
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
 

@@ -40,6 +40,12 @@ SURE = 0.2
 LEAST_RIDGE = 5.0
 """In rows; with less, a model that tells the classes apart is sure at once, and at its end."""
 
+RARE_RIDGE = 3.0
+"""In rows as curved as the average one is: what every rule has, however few rows it tells apart.
+
+With less, a row far off the others is a rule of its own.
+"""
+
 SPACING = 1.1
 """Factor by which the complexity grows from one model of the path to the next, about."""
 
@@ -112,7 +118,7 @@ class Walk:
         self.loss = engine.set_coefficients(self.coef)
         pricer.prepare(engine)
         self._first_curvature = self.curvature()
-        self._ridge_share = 1.0
+        self._ridge_share = self._left = 1.0
         self._done: dict[str, float] = {}
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
@@ -165,8 +171,13 @@ class Walk:
         first, whole = RIDGE_GROWTH
         growth = min(1.0, (first + self.complexity()) / whole)
         noise = np.sqrt(min(1.0, self.mass * self.noise()))
-        left = min(1.0, self.curvature_left())
+        left = self._left
         return float(growth * noise * min(np.sqrt(left), left / np.sqrt(SURE)))
+
+    def take_stock(self) -> None:
+        """Choose the ridge for where the model stands."""
+        self._left = min(1.0, self.curvature_left())
+        self._ridge_share = self.ridge_share()
 
     def luck(self) -> FloatArray:
         """Return the gain of each column that is put down to the length of the search."""
@@ -199,7 +210,7 @@ class Walk:
 
         None is added whose gain per unit is below ``least``; without any, return None.
         """
-        self._ridge_share = self.ridge_share()
+        self.take_stock()
         table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
@@ -319,8 +330,14 @@ class Walk:
         share = self._ridge_share * self._first_curvature / self.n_scores
         return max(self.ridge * share, LEAST_RIDGE / self.mass)
 
+    def least_ridge(self) -> float:
+        """Return the ridge that every rule and line has at least."""
+        return RARE_RIDGE / self.mass * self._first_curvature / self.n_scores * self._left
+
     def _ridges(self) -> FloatArray:
-        return spread_ridge(self.engine, self._whole_ridge(), power=1.0)
+        ridges = spread_ridge(self.engine, self._whole_ridge(), power=1.0)
+        ridges[1:] = np.maximum(ridges[1:], self.least_ridge())
+        return ridges
 
     def record(self, price: float) -> PursuitModel:
         """Return the model as it stands."""
@@ -358,7 +375,7 @@ class Walk:
         self.lines = self.lines | np.any(slopes != 0.0, axis=tuple(range(1, slopes.ndim)))
         self.coef = coef
         self.stand()
-        self._ridge_share = self.ridge_share()
+        self.take_stock()
         self.refit(ACCURACY**2 * self.loss)
 
     def restore(self, model: PursuitModel) -> None:
