@@ -193,6 +193,29 @@ def test_a_long_rule_is_worth_more_than_one_that_it_extends(seed, name):
             assert any(worth(base) < worth(one.rule) for base in looser(table, one.rule))
 
 
+@pytest.mark.parametrize("n_rules", [1, 3])
+def test_conditions_that_hold_everywhere_do_not_crowd_out_rules(n_rules):
+    engine, table = random_engine(1, bins=number_rows(1, 8))
+    engine.set_coefficients(np.array([engine.null_intercept() + 0.5]))  # so they seem to gain
+    found = GainPricer(table, 3, 1e-9).price(engine, 1e-6, n_rules, NO_LIMITS, full=True)
+    assert len(found) == n_rules
+
+
+@settings(max_examples=20)
+@given(seeds, families)
+def test_extensions_never_shorten_the_list(seed, name):
+    engine, table = random_engine(seed, name)
+    noise = 0.1 * engine.dispersion() / engine.n_rows
+    sizes = [
+        len(
+            GainPricer(table, 5, 0.02, n_extended=n).price(engine, noise, ALL, NO_LIMITS, full=True)
+        )
+        for n in (0, 6, 1000)
+    ]
+    assert sizes[0] <= sizes[1]
+    assert sizes[0] <= sizes[2]
+
+
 def looser(table, rule):
     """The rules that one more condition would make this one of."""
     for j, (feature, _) in enumerate(rule):

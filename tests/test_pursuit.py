@@ -203,6 +203,20 @@ def test_coefficients_are_nearly_the_best_where_gains_promise_more_than_there_is
             assert excess(case, walk, walk.record(0.0)) <= 0.15 * first
 
 
+@each_family
+def test_what_the_intercept_leaves_looks_like_no_gain(name):
+    case = draw_case(3, name, n=400)
+    walk = case.walk()
+    walk.pricer.scale_ridge(1e-6)  # as of very many rows
+    table = walk.offer([])
+    walk.coef[0] += 0.01
+    walk.stand()
+    walk.balance(1e-6)
+    assert walk.engine.score()[0] ** 2 <= 1e-6 * walk.pricer.ridge
+    assert_allclose(walk.engine.set_coefficients(walk.coef), walk.loss, rtol=1e-12)
+    assert len(table.member) == len(walk.coef)
+
+
 def test_a_row_far_off_the_others_is_shrunk():
     rng = np.random.default_rng(0)
     case = draw_case(0, n=300, n_linear=0)

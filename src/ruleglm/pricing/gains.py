@@ -186,10 +186,11 @@ class GainPricer:
         best = sorted(found.values(), key=rank)[: self._n_extended]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
-            for old in longer:
-                found.pop(old, None)
             best = list(longer.values())
-            _offer(found, best)
+            for old, new in longer.items():
+                if new.rule not in found:  # else both stay, or lists of the same end would dwindle
+                    found.pop(old, None)
+                _offer(found, [new])
         return sorted(found.values(), key=rank)[:n_rules]
 
     def _score_all(
@@ -214,14 +215,17 @@ class GainPricer:
         worth = self.worths(gains, degrees, noise)
         worth = np.round(worth / max(np.abs(worth).max(initial=0.0), 1e-300), DIGITS)
         starts = np.cumsum([0, *(len(one.gains) for one in scored)])
-        order = np.argsort(-worth, kind="stable")[:n_rules]
-        for k in order.tolist():
+        n_made = 0
+        for k in np.argsort(-worth, kind="stable").tolist():
+            if n_made == n_rules:
+                return
+            if gains[k] <= 0.0:
+                continue
             which = int(np.searchsorted(starts, k, "right")) - 1
-            if gains[k] > 0.0:
-                conditions = scored[which].conditions(k - int(starts[which]))
-                made = self._make(conditions, float(gains[k]))
-                if made is not None:
-                    yield made
+            made = self._make(scored[which].conditions(k - int(starts[which])), float(gains[k]))
+            if made is not None:  # conditions that hold everywhere make no rule
+                n_made += 1
+                yield made
 
     def _score_features(self, engine: Engine, total: float) -> Iterator[Scored]:
         """Score the best condition of degree 1 and of degree 2 of each feature."""

@@ -16,7 +16,7 @@ from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.columns import null_coefficients, spread_ridge
-from ruleglm.solvers.master import refit
+from ruleglm.solvers.master import center, refit
 from ruleglm.solvers.stepwise import Stepwise
 
 GROWTH = 1.0
@@ -303,6 +303,16 @@ class Walk:
         self.keep(kept.tolist())
         self.refit(tol)
         self.drop_turned()
+        self.balance(tol)
+
+    def balance(self, tol: float) -> None:
+        """Fit the intercept exactly, if what it leaves would look like the gain of a rule.
+
+        Gains of rules take it for fitted; of many rows, the ridge of the search hides little.
+        """
+        if self.engine.score()[0] ** 2 > tol * self.pricer.ridge:
+            center(self.engine, self.coef)
+            self.loss = float(self.engine.losses((0.0,))[0])
 
     def turned(self) -> BoolArray:
         """Return which terms are at 0 because their coefficients would have the wrong sign."""
