@@ -142,7 +142,7 @@ class ClassWalk(Walk):
         return list(found.values())
 
     def balance(self, tol: float) -> None:
-        """Leave the intercepts as they are: refits of classes are exact enough."""
+        """Leave the intercepts as the refit of all classes has them."""
 
     # --- what is asked of the engines
 

@@ -214,7 +214,7 @@ class Walk:
         table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
-        last = float(costs[table.member].sum())
+        size = last = float(costs[table.member].sum())
         added: list[float] = []
         self.passed = []
         for _ in range(max(1, round(GROWTH * n_terms))):
@@ -222,20 +222,21 @@ class Walk:
                 worth = (table.additions(self.pricer.ridge) - luck) / costs
             worth[table.member] = 0.0
             k = int(np.argmax(worth))
-            if worth[k] <= 0.0 or worth[k] < (max(least, GOOD * added[0]) if added else least):
+            if worth[k] <= 0.0 or worth[k] < least:
                 break
-            size = float(costs[table.member].sum())
             if added and size > SPACING * last:
                 self.passed.append(self.pass_by(table, 0.5 * added[-1]))
                 last = size
             added.append(float(worth[k]))
+            least = max(least, GOOD * added[0])
+            size += float(costs[k])
             table.toggle(k)
         if not added:
             self.settle(table, 0.0)
             return None
         price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
         self.delete(table, KEEP * price, len(added) - 1)
-        self.settle(table, ACCURACY * price)
+        self.settle(table, ACCURACY * min(price, self.loss))
         return price
 
     def polish(self, price: float) -> int:
@@ -258,7 +259,7 @@ class Walk:
             table.toggle(int(outside[j]))
             n_swaps += 1
         self.delete(table, KEEP * price, len(costs))
-        self.settle(table, ACCURACY * min(price, 2.0 * self.loss))
+        self.settle(table, ACCURACY * min(price, self.loss))
         after = self.objective() + 0.5 * price * self.complexity()
         if after > objective:
             self.restore(before)
