@@ -24,8 +24,12 @@ from tests.reference import gains as slow_gains
 from tests.reference import histograms as slow_histograms
 from tests.reference import pricing as slow_pricing
 from tests.reference import search as slow_search
+from tests.reference import sweeps as slow_sweeps
 
-TWINS = slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains
+TWINS = (
+    *(slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains),
+    slow_sweeps,
+)
 
 relaxed = settings(deadline=None, max_examples=40)
 
@@ -394,6 +398,54 @@ def test_no_sweep_changes_nothing():
     assert_array_equal(coef, case.coef)
 
 
+# --- sweeps
+
+
+def sweep_case(seed, n):
+    """The table of a quadratic model with some columns inside, one of the others empty."""
+    rng = np.random.default_rng(seed)
+    design = rng.normal(size=(20, n)) * (np.arange(n) > 0)
+    table = np.column_stack([design.T @ design + 0.1 * np.eye(n), design.T @ rng.normal(size=20)])
+    member = np.zeros(n, np.bool_)
+    for column in rng.choice(n, n // 2, replace=False).tolist():
+        slow_sweeps.sweep_column(column, table)
+        member[column] = True
+    least = rng.choice([0.0, 1e-6, 0.5], n) * np.abs(np.diagonal(table))
+    return table, member, least, rng.integers(-1, 2, n)
+
+
+def additions_case(seed, n):
+    return (*sweep_case(seed, n), float(seed % 3)), np.empty(n)
+
+
+def swaps_case(seed, n):
+    table, member, least, signs = sweep_case(seed, n)
+    inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+    return (table, inside, outside, least, signs), np.empty((len(inside), len(outside)))
+
+
+@relaxed
+@given(seeds, st.integers(1, 9))
+def test_sweeps_equal_the_twin(seed, n):
+    table = sweep_case(seed, n)[0]
+    for column in range(n):
+        ours, theirs = table.copy(), table.copy()
+        kernels.sweep_column(column, ours)
+        slow_sweeps.sweep_column(column, theirs)
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * np.abs(theirs).max())
+
+
+@relaxed
+@given(seeds, st.integers(1, 9))
+def test_ratings_of_moves_equal_the_twin(seed, n):
+    for name, case in (("rate_additions", additions_case), ("rate_swaps", swaps_case)):
+        inputs, ours = case(seed, n)
+        theirs = ours.copy()
+        getattr(kernels, name)(*inputs, ours)
+        getattr(slow_sweeps, name)(*inputs, theirs)
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
 # --- compilation (last: what the tests above compiled counts too)
 
 CALLS = {
@@ -428,6 +480,9 @@ CALLS = {
     "gain_lines": lambda: pricing_cases.gain_lines_case(0, 2, 2),
     "gain_pairs": lambda: pricing_cases.gain_pairs_case(0, 1, True),
     "gain_triples": lambda: pricing_cases.gain_triples_case(0, 1),
+    "sweep_column": lambda: ((0,), sweep_case(0, 3)[0]),
+    "rate_additions": lambda: additions_case(0, 3),
+    "rate_swaps": lambda: swaps_case(0, 4),
 }
 
 

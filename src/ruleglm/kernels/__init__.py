@@ -33,6 +33,7 @@ from ruleglm.kernels.pricing import (
     score_triples,
 )
 from ruleglm.kernels.search import search_branch
+from ruleglm.kernels.sweeps import rate_additions, rate_swaps, sweep_column
 
 KERNELS = (
     fill_histograms,
@@ -60,6 +61,9 @@ KERNELS = (
     gain_spans,
     gain_pairs,
     gain_triples,
+    sweep_column,
+    rate_additions,
+    rate_swaps,
 )
 
 __all__ = [
@@ -78,6 +82,8 @@ __all__ = [
     "join_columns",
     "locate",
     "locate_gain",
+    "rate_additions",
+    "rate_swaps",
     "scan_axis",
     "scan_gains",
     "scan_second_degree",
@@ -87,6 +93,7 @@ __all__ = [
     "score_triples",
     "search_branch",
     "sum_columns",
+    "sweep_column",
     "unpack_words",
     "weighted_gram",
 ]

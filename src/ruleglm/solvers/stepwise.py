@@ -7,7 +7,8 @@ move to move, without a look at the rows.
 
 import numpy as np
 
-from ruleglm.dtypes import BoolArray, FloatArray, IntArray
+from ruleglm import kernels
+from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
 from ruleglm.solvers.cholesky import COLLINEAR, factor_nearly, solve_factored
 
 
@@ -39,7 +40,7 @@ class Stepwise:
         signs: IntArray | None = None,
     ) -> None:
         n = len(coef)
-        self._signs = np.zeros(n) if signs is None else signs
+        self._signs = np.zeros(n, INDEX_DTYPE) if signs is None else signs
         self.member = member.copy()
         matrix = gram + np.diag(ridge)
         right = gram @ coef - score
@@ -48,7 +49,7 @@ class Stepwise:
         inverse = solve_factored(factor, np.eye(len(inside)))
         across = matrix[np.ix_(inside, outside)]
         explained = inverse @ across
-        self._own = np.diagonal(matrix).copy()
+        self._least = COLLINEAR * np.diagonal(matrix)
         self._table = table = np.empty((n, n + 1))
         table[np.ix_(inside, inside)] = -inverse
         table[np.ix_(inside, outside)] = explained
@@ -64,13 +65,7 @@ class Stepwise:
 
     def toggle(self, column: int) -> None:
         """Take a column into the model, or out of it."""
-        table = self._table
-        line = table[column].copy()
-        pivot = line[column]
-        table -= np.outer(line[:-1] / pivot, line)
-        table[column] = line / abs(pivot)
-        table[:, column] = line[:-1] / abs(pivot)
-        table[column, column] = -1.0 / pivot
+        kernels.sweep_column(column, self._table)
         self.member[column] = not self.member[column]
 
     def additions(self, doubt: float = 0.0) -> FloatArray:
@@ -78,10 +73,9 @@ class Stepwise:
 
         ``doubt`` is a further ridge on the column that is added, and on it alone.
         """
-        size = np.diagonal(self._table) + doubt
-        free = ~self.member & (size > COLLINEAR * self._own)
-        free &= self._signs * self._table[:, -1] >= 0.0
-        return np.where(free, self._table[:, -1] ** 2 / np.where(free, size, 1.0), 0.0)
+        gains = np.empty(len(self.member))
+        kernels.rate_additions(self._table, self.member, self._least, self._signs, doubt, gains)
+        return gains
 
     def deletions(self) -> FloatArray:
         """Return twice the increase that the loss of each column would bring, infinity outside."""
@@ -92,12 +86,6 @@ class Stepwise:
     def swaps(self) -> tuple[FloatArray, IntArray, IntArray]:
         """Return twice the decrease of each swap, by columns inside (rows) and outside."""
         inside, outside = np.flatnonzero(self.member), np.flatnonzero(~self.member)
-        table = self._table
-        size = -table[inside, inside]
-        beta = table[inside, -1]
-        across = table[np.ix_(inside, outside)]
-        left = table[outside, -1] + across * (beta / size)[:, None]
-        room = table[outside, outside] + across**2 / size[:, None]
-        free = (room > COLLINEAR * self._own[outside]) & (self._signs[outside] * left >= 0.0)
-        gains = np.where(free, left**2 / np.where(free, room, 1.0), 0.0)
-        return gains - (beta**2 / size)[:, None], inside, outside
+        gains = np.empty((len(inside), len(outside)))
+        kernels.rate_swaps(self._table, inside, outside, self._least, self._signs, gains)
+        return gains, inside, outside

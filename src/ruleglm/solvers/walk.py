@@ -246,12 +246,13 @@ class Walk:
         found = self.neighbours(price)
         table = self.offer(found)
         costs, luck = self.costs(), self.luck()
+        values = price * costs + luck
+        given_up = values.copy()
+        given_up[[0, *self.forced]] = -np.inf  # nothing takes their place
         n_swaps = 0
         while n_swaps < 2 * len(found):
             gains, inside, outside = table.swaps()
-            values = price * costs + luck
-            gains += values[inside][:, None] - values[outside]
-            gains[np.isin(inside, [0, *self.forced])] = -np.inf
+            gains += given_up[inside][:, None] - values[outside]
             if gains.size == 0 or gains.max() < WORTHWHILE * price:
                 break
             i, j = np.unravel_index(np.argmax(gains), gains.shape)
