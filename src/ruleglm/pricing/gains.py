@@ -85,6 +85,11 @@ def rule_cost(degree: int) -> float:
     return 1.0 + DEGREE_WEIGHT * degree
 
 
+def rule_costs(degrees: Sequence[int] | IntArray) -> FloatArray:
+    """Return what each of some rules adds to the complexity."""
+    return 1.0 + DEGREE_WEIGHT * np.asarray(degrees, np.float64)
+
+
 class GainPricer:
     """Searches rules by their score statistic.
 
@@ -120,8 +125,10 @@ class GainPricer:
         self._hot = self._pairs
         self._coarse = CoarseBins(table)
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
-        self.partners = cache(table.partners)
+        limited = table.constraints.limits_interactions
+        self._partners = cache(table.partners) if limited else None
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
+        self._lucks = np.array(self._luck)
 
     def prepare(self, engine: Engine) -> None:
         """Get to know an engine that stands at the empty model.
@@ -150,10 +157,13 @@ class GainPricer:
         """Return what is taken off the gain of a rule, in units of noise."""
         return self._luck[min(degree, len(self._luck) - 1)]
 
+    def lucks(self, degrees: Sequence[int] | IntArray) -> FloatArray:
+        """Return what is taken off the gain of each of some rules, in units of noise."""
+        return self._lucks[np.minimum(np.asarray(degrees, INDEX_DTYPE), len(self._lucks) - 1)]
+
     def worths(self, gains: FloatArray, degrees: IntArray, noise: float) -> FloatArray:
         """Return what many rules are worth, see `worth`."""
-        luck = np.array(self._luck)[np.minimum(degrees, len(self._luck) - 1)]
-        values: FloatArray = (gains - luck * noise) / (1.0 + DEGREE_WEIGHT * degrees)
+        values: FloatArray = (gains - self.lucks(degrees) * noise) / rule_costs(degrees)
         return values
 
     # --- rules outside the model
@@ -214,15 +224,16 @@ class GainPricer:
         degrees = np.concatenate([one.degrees for one in scored])
         worth = self.worths(gains, degrees, noise)
         worth = np.round(worth / max(np.abs(worth).max(initial=0.0), 1e-300), DIGITS)
+        order = np.argsort(-worth, kind="stable")
+        order = order[gains[order] > 0.0]
         starts = np.cumsum([0, *(len(one.gains) for one in scored)])
+        which = np.searchsorted(starts, order, "right") - 1
         n_made = 0
-        for k in np.argsort(-worth, kind="stable").tolist():
+        for source, k in zip(which.tolist(), order.tolist(), strict=True):
             if n_made == n_rules:
                 return
-            if gains[k] <= 0.0:
-                continue
-            which = int(np.searchsorted(starts, k, "right")) - 1
-            made = self._make(scored[which].conditions(k - int(starts[which])), float(gains[k]))
+            conditions = scored[source].conditions(k - int(starts[source]))
+            made = self._make(conditions, float(gains[k]))
             if made is not None:  # conditions that hold everywhere make no rule
                 n_made += 1
                 yield made
@@ -366,7 +377,7 @@ class GainPricer:
         if not bases:
             return {}
         rules = [one.rule for one in bases]
-        wanted = np.array([self.partners(rule) for rule in rules])
+        wanted = self._partners_of(rules)
         histograms = engine.histograms_within(rules, VECTORS, wanted)
         gains, codes = self.scan_within(rules, histograms, wanted, total)
         best = np.argmax(gains, axis=1).tolist()
@@ -380,6 +391,12 @@ class GainPricer:
             if new is not None and self.worth(new.gain, new.degree, noise) > least:
                 longer[old.rule] = new
         return longer
+
+    def _partners_of(self, rules: Sequence[BinRule]) -> BoolArray:
+        """Return the features that each rule may have a condition on, see `partners`."""
+        if self._partners is None:
+            return np.tile(self.table.readable, (len(rules), 1))
+        return np.array([self._partners(rule) for rule in rules])
 
     def scan_within(
         self,

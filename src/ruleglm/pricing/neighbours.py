@@ -28,14 +28,12 @@ class Base:
     ----------
     rule : BinRule
     degree : int
-    tried : (n_features,) bool, the features that the new condition may be on
-    own : (n_features,) bool, the features of the rule
+    tried : the features that the new condition may be on
     """
 
     rule: BinRule
     degree: int
-    tried: BoolArray
-    own: BoolArray
+    tried: tuple[int, ...]
 
 
 _KNOWN: WeakKeyDictionary[ConditionTable, dict[BinRule, list[Base]]] = WeakKeyDictionary()
@@ -98,7 +96,8 @@ def replace_each(
     stays = value(kept, degrees)
     features = np.argmax(longer, axis=1)
     gains = longer[np.arange(len(bases)), features]
-    inside = np.array([base.own[f] for base, f in zip(bases, features.tolist(), strict=True)])
+    own = [[feature for feature, _ in base.rule] for base in bases]
+    inside = mark(own, longer.shape[1])[np.arange(len(bases)), features]
     hopes = value(gains, degrees + ~inside)  # a condition on a feature of its own may cost nothing
     best = stays[itself]
     found: dict[int, Candidate] = {}
@@ -134,14 +133,16 @@ def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
 
     Conditions on other features are not tried: they are what searches extend rules by.
     """
-    tried = np.zeros(len(table.n_bins), np.bool_)
-    tried[[feature for feature, _ in rule]] = True
-    bases = []
-    for base in (rule, *shorten(table, rule)):
-        own = np.zeros(len(tried), np.bool_)
-        own[[feature for feature, _ in base]] = True
-        bases.append(Base(base, table.degree(base), tried, own))
-    return bases
+    tried = tuple(feature for feature, _ in rule)
+    return [Base(base, table.degree(base), tried) for base in (rule, *shorten(table, rule))]
+
+
+def mark(features: Sequence[Sequence[int]], n_features: int) -> BoolArray:
+    """Return which features each of some lists has, shape (n_lists, n_features)."""
+    marks = np.zeros((len(features), n_features), np.bool_)
+    rows = np.repeat(np.arange(len(features)), [len(one) for one in features])
+    marks[rows, [feature for one in features for feature in one]] = True
+    return marks
 
 
 def judge(
@@ -164,7 +165,7 @@ def judge(
     table = pricer.table
     places = {base: k for k, base in enumerate(dict.fromkeys(base.rule for base in bases))}
     at = np.array([places[base.rule] for base in bases], INDEX_DTYPE)
-    tried = np.array([base.tried for base in bases])
+    tried = mark([base.tried for base in bases], len(table.n_bins))
     wanted = np.zeros((len(places), len(table.n_bins)), np.bool_)
     wanted[:, 0] = True  # the bins of one feature hold all rows
     np.logical_or.at(wanted, at, tried)

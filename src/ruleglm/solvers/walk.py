@@ -12,7 +12,7 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.base import Engine
-from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
+from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost, rule_costs
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.columns import null_coefficients, spread_ridge
@@ -142,8 +142,8 @@ class Walk:
 
     def costs(self) -> FloatArray:
         """Return what each of the engine's columns adds to the complexity."""
-        rules = [rule_cost(degree) for degree in self.engine.degrees]
-        return np.array([0.0] + [1.0] * len(self.lines) + rules)
+        rules = rule_costs(self.engine.degrees)
+        return np.concatenate([[0.0], np.ones(len(self.lines)), rules])
 
     def noise(self) -> float:
         """Return the gain that a rule without effect is expected to have."""
@@ -181,9 +181,8 @@ class Walk:
 
     def luck(self) -> FloatArray:
         """Return the gain of each column that is put down to the length of the search."""
-        lines = [0.0] * (1 + len(self.lines))
-        rules = [self.pricer.luck(degree) for degree in self.engine.degrees]
-        return self.noise() * np.array(lines + rules)
+        rules = self.noise() * self.pricer.lucks(self.engine.degrees)
+        return np.concatenate([np.zeros(1 + len(self.lines)), rules])
 
     # --- candidates
 
