@@ -23,7 +23,7 @@ from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import run_pursuit
 from ruleglm.solvers.signed import check_signs
 from ruleglm.solvers.walk import PursuitModel
-from ruleglm.training import FitRows, FitSettings
+from ruleglm.training import SHRINK_TOL, FitRows, FitSettings
 
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of the penalised coefficients beside the refitted ones (the relaxed lasso)."""
@@ -453,10 +453,11 @@ def shrink(
     first = 1 + len(model.linear)
     coef = np.concatenate([model.coef[:first], model.coef[first:][order]])
     held.set_coefficients(coef)
+    loose = tol > SHRINK_TOL
     coefs: list[FloatArray] = []
     losses: list[float] = []
     for ridge in sorted(ridges, reverse=True):
-        coef = refit(held, coef, shrink_ridges(held, ridge / rows.size), tol).coef
+        coef = refit(held, coef, shrink_ridges(held, ridge / rows.size), tol, loose=loose).coef
         coefs.append(coef)
         losses.append(float(held.losses((0.0,))[0]))
     check_signs(np.array(coefs), held.column_signs())

@@ -98,6 +98,8 @@ def refit(
     ridge: float | FloatArray = REFIT_RIDGE,
     tol: float = 1e-10,
     members: BoolArray | None = None,
+    *,
+    loose: bool = False,
 ) -> MasterState:
     """Minimise mean loss plus ``ridge / 2`` times the squares over the engine's columns.
 
@@ -111,6 +113,8 @@ def refit(
     ridge : float or (1 + n_columns,) float64, that of each column; the intercept's does not count
     tol : float, see solve_master
     members : (1 + n_columns,) bool, the columns whose coefficients may move, None for all
+    loose : bool, whether a second or later step that promises less than ``tol`` is left out, not
+        the last one that is taken
     """
     ridges = np.zeros(len(coef)) + ridge
     ridges[0] = 0.0
@@ -135,7 +139,7 @@ def refit(
     def slope(coef: FloatArray) -> FloatArray:
         return ridges * coef
 
-    return minimise(engine, coef, tol, model, price, slope=slope)
+    return minimise(engine, coef, tol, model, price, slope=slope, loose=loose)
 
 
 def debias_ridge(penalty: Penalty) -> float:
@@ -157,6 +161,7 @@ def minimise(
     *,
     slope: Callable[[FloatArray], FloatArray] | None = None,
     balance: IntArray | None = None,
+    loose: bool = False,
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
 
@@ -164,16 +169,19 @@ def minimise(
     one's promise, and none promises more than the whole objective, because one Gram matrix costs as
     much as many steps. With ``slope``, the derivative of the price, a step that promises less than
     all before it is first judged by derivatives alone; if in the end the objective has risen, all
-    begins anew without. At last the gradient is made orthogonal to the columns of ``balance``.
+    begins anew without. ``loose`` leaves out a last step, see `refit`. At last the gradient is made
+    orthogonal to the columns of ``balance``.
     """
     start, coef = coef, coef.copy()
     before = float(engine.losses((0.0,))[0]) + price(coef)
     score = engine.score()
     last, leapt = -np.inf, -before
-    for iteration in range(1, MAX_NEWTON + 1):  # noqa: B007
+    for iteration in range(1, MAX_NEWTON + 1):
         target = model(engine.gram(), score, coef)
         promise = float(score @ (target - coef)) + price(target) - price(coef)
         final = promise >= -tol
+        if loose and final and iteration > 1:
+            break
         if not final and promise < max(SLOW * last, -before) and engine.refresh():
             last = -np.inf
             continue
@@ -203,7 +211,7 @@ def minimise(
     objective = float(engine.losses((0.0,))[0]) + price(coef)
     if slope is not None and not objective <= before + tol:
         engine.set_coefficients(start)
-        return minimise(engine, start, tol, model, price, limits, balance=balance)
+        return minimise(engine, start, tol, model, price, limits, balance=balance, loose=loose)
     return MasterState(coef, objective, iteration)
 
 

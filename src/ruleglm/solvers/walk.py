@@ -437,6 +437,6 @@ class Walk:
     def refit(self, tol: float) -> None:
         """Fit the coefficients of the model's columns."""
         ridges = self._ridges()
-        state = refit(self.engine, self.coef, ridges, max(tol, 1e-12), self.members())
+        state = refit(self.engine, self.coef, ridges, max(tol, 1e-12), self.members(), loose=True)
         self.coef = state.coef
         self.loss = state.objective - 0.5 * float(ridges @ self.coef**2)
