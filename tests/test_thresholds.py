@@ -13,6 +13,7 @@ from ruleglm.thresholds import (
     choose_thresholds,
     collect_distinct,
     shortest_between,
+    shortest_between_each,
 )
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -88,6 +89,27 @@ def test_no_shorter_decimal_among_all_of_a_grid(start, width, scale):
     threshold = shortest_between(low, high)
     inside = range(10 * start + 1, 10 * (start + width))
     assert n_digits(threshold) == min(n_digits(step / (10 * scale)) for step in inside)
+
+
+def assert_each_is_what_one_is(values):
+    ends = np.unique([value for value in values if not math.isnan(value)])
+    pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    alone = [shortest_between(low, high) for low, high in pairs]
+    assert list(map(repr, shortest_between_each(ends[:-1], ends[1:]))) == list(map(repr, alone))
+
+
+@given(COLUMNS)
+def test_shortest_of_many_pairs_is_that_of_each(values):
+    assert_each_is_what_one_is(values)
+
+
+@given(
+    st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=60),
+    st.integers(0, 9),
+    st.sampled_from([0.0, 1.0, 9.999, 1000.0, 123456.0]),
+)
+def test_shortest_of_many_pairs_of_short_decimals(numerators, places, shift):
+    assert_each_is_what_one_is([shift + number / 10**places for number in numerators])
 
 
 @given(COLUMNS, BINS, st.data())

@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
-from ruleglm.bins import FeatureBins, LevelBins, NumberBins, OrderedBins, Vocabulary, span_mask
+from ruleglm.bins import FeatureBins, LevelBins, NumberBins, OrderedBins, Vocabulary
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.frames import (
     Column,
@@ -325,9 +326,9 @@ def _bin_numbers(
     thresholds = choose_thresholds(distinct, bins) if given is None else given
     if wanted:
         thresholds = merge_thresholds(distinct, thresholds, wanted)
-    ends = np.searchsorted(distinct.values, thresholds, side="right")
-    filled = np.diff(ends, prepend=0, append=len(distinct.values)) > 0
-    observed = _pack_mask([*filled.tolist(), sketch.missing > 0.0])
+    ends = distinct.values.searchsorted(thresholds, side="right").tolist()
+    filled = [low < high for low, high in pairwise([0, *ends, len(distinct.values)])]
+    observed = _pack_mask([*filled, sketch.missing > 0.0])
     return NumberBins(sketch.name, thresholds, observed)
 
 
@@ -357,4 +358,4 @@ def _keep_levels(
 
 
 def _pack_mask(filled: Sequence[bool]) -> int:
-    return sum(span_mask(place, place) for place, rows in enumerate(filled) if rows)
+    return int.from_bytes(np.packbits(filled, bitorder="little").tobytes(), "little")

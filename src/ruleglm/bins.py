@@ -31,6 +31,9 @@ BLOCK_ROWS = 16384
 MANY_THRESHOLDS = 128
 """From so many thresholds on, a binary search beats one comparison a threshold."""
 
+FEW_ROWS = 25
+"""Rows for each threshold up to which it does so too."""
+
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
@@ -346,16 +349,16 @@ def _find_span(mask: int) -> tuple[int, int]:
 
 def _count_below(values: FloatArray, thresholds: tuple[float, ...]) -> CodeArray:
     """Count the thresholds below each value: what `searchsorted` finds, faster if they are few."""
-    if len(thresholds) >= MANY_THRESHOLDS:
+    if len(thresholds) >= min(MANY_THRESHOLDS, 1 + len(values) / FEW_ROWS):
         return np.searchsorted(thresholds, values).astype(CODE_DTYPE)
     codes = np.zeros(len(values), dtype=CODE_DTYPE)
-    buffer = np.empty(min(len(values), BLOCK_ROWS), dtype=np.bool_)
     for start in range(0, len(values), BLOCK_ROWS):
         block, out = values[start : start + BLOCK_ROWS], codes[start : start + BLOCK_ROWS]
-        above = buffer[: len(block)]
+        above = np.empty(len(block), dtype=np.bool_)
+        step = above.view(CODE_DTYPE)
         for threshold in thresholds:
-            np.greater(block, threshold, out=above)
-            out += above.view(CODE_DTYPE)
+            np.greater(block, threshold, above)
+            np.add(out, step, out)
     return codes
 
 

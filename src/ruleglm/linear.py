@@ -5,6 +5,7 @@ the standard deviation 0.4 of a typical rule, so that the penalty treats both al
 comes out is in the column's own unit.
 """
 
+import math
 from collections.abc import Container
 from dataclasses import dataclass
 
@@ -131,10 +132,17 @@ def moments(values: FloatArray, shares: FloatArray | None) -> tuple[float, float
 
     That is where it is nothing but rounding, less than 1e-100 or more than 1e100.
     """
-    exponent = int(np.frexp(max(values.max(), -values.min()))[1])
+    exponent = math.frexp(max(values.max(), -values.min()))[1]
     scaled = np.ldexp(values, -exponent)  # at most 1, so that squares are not too large or small
-    mean = np.average(scaled, weights=shares)
-    spread = np.sqrt(np.average((scaled - mean) ** 2, weights=shares))
-    center, sd = (float(np.ldexp(moment, exponent)) for moment in (mean, spread))
+    mean = average(scaled, shares)
+    spread = math.sqrt(average((scaled - mean) ** 2, shares))
+    center, sd = np.ldexp([mean, spread], exponent).tolist()
     known = spread > 1e-12 and 1.0 / MOST_SPREAD <= sd <= MOST_SPREAD
     return center, sd if known else 0.0
+
+
+def average(values: FloatArray, shares: FloatArray | None) -> float:
+    """Return the mean, weighted by shares of any sum."""
+    if shares is None:
+        return float(values.mean())
+    return float((values * shares).sum() / shares.sum())

@@ -110,10 +110,12 @@ def sketch_column(
         Where the rows are, for messages.
     """
     if isinstance(column, NumberColumn):
-        absent = np.isnan(column.values)
-        missing = np.count_nonzero(absent) if sample_weight is None else sample_weight[absent].sum()
-        distinct = collect_distinct(column.values, sample_weight)
-        return NumberSketch(column.name, distinct, float(missing), part=part)
+        sketch = NumberSketch(column.name, collect_distinct(column.values, sample_weight), 0.0)
+        if sample_weight is None:
+            missing = len(column.values) - sketch.known
+        else:
+            missing = float(sample_weight[np.isnan(column.values)].sum())
+        return replace(sketch, missing=missing, part=part)
     n_levels = len(column.levels)
     counts = np.bincount(column.codes + 1, weights=sample_weight, minlength=n_levels + 1)
     weights = counts.astype(np.float64)

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray
 
 TIE = 1e-9
 """Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
@@ -19,8 +19,21 @@ TIE = 1e-9
 MOST_THRESHOLDS = 254
 """Thresholds of a column, so that a code is one byte."""
 
-_EXACT = Context(prec=1600)  # holds the sum of any two doubles
+_EXACT = Context(prec=1600)  # holds the mean of any two doubles
+_HALF = Decimal("0.5")
 _ROUNDED = tuple(Context(prec=digits) for digits in range(1, 18))
+
+_DIGITS = np.arange(9)[:, None]
+"""Digits after the first of decimals that are looked at in doubles."""
+
+_MOST_POWER = 22
+"""Powers of ten up to this one are doubles."""
+
+_UP = np.array([float(f"1e{max(0, power)}") for power in range(-_MOST_POWER, _MOST_POWER + 1)])
+_DOWN = _UP[::-1].copy()
+
+_DOUBT = 1e-5
+"""More than the error of a number of nine digits that was computed in doubles."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +76,9 @@ def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None
     """
     if sample_weight is None:
         ordered = np.sort(values)  # missing values come last
-        ordered = ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
-        last = _last_of_runs(ordered)
-        cumulative = np.flatnonzero(last).astype(np.float64)
-        cumulative += 1.0
-        return DistinctValues(ordered[last], cumulative)
+        ordered = ordered[: int(ordered.searchsorted(np.nan))]
+        places = _last_of_runs(ordered).nonzero()[0]
+        return DistinctValues(ordered[places], (places + 1).astype(np.float64))
     order = np.argsort(values)
     order = order[: len(order) - np.count_nonzero(np.isnan(values))]
     ordered = values[order]
@@ -101,8 +112,8 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
         cuts = list(range(len(distinct.values) - 1))
     else:
         cuts = _choose_cuts(distinct, bins)
-    values = distinct.values
-    between = (shortest_between(float(values[cut]), float(values[cut + 1])) for cut in cuts)
+    places = np.array(cuts, dtype=INDEX_DTYPE)
+    between = shortest_between_each(distinct.values[places], distinct.values[places + 1])
     return tuple(threshold for threshold in between if threshold is not None)
 
 
@@ -146,42 +157,50 @@ def _find_heavy(weights: FloatArray, fair: float, bins: int) -> BoolArray:
 
 def _light_runs(heavy: BoolArray) -> tuple[list[int], list[int]]:
     """Return where the runs of values that are not heavy start and stop."""
-    edges = np.diff(np.concatenate(([False], ~heavy, [False])).astype(np.int8))
-    return np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist()
+    light = np.zeros(len(heavy) + 2, dtype=np.bool_)
+    np.logical_not(heavy, out=light[1:-1])
+    edges = (light[1:] != light[:-1]).nonzero()[0].tolist()
+    return edges[::2], edges[1::2]
 
 
 def _share_bins(
     cumulative: FloatArray, starts: list[int], stops: list[int], n_parts: int
 ) -> list[int]:
     """Give each run one part, then every further part to the run with most weight a part."""
-    shares = np.array(
-        [_upto(cumulative, b) - _upto(cumulative, a) for a, b in zip(starts, stops, strict=True)]
-    )
-    sizes = np.subtract(stops, starts)
+    sizes = [stop - start for start, stop in zip(starts, stops, strict=True)]
     if len(sizes) == 1:
-        return [min(n_parts, int(sizes[0]))]
-    parts = np.ones(len(starts), dtype=np.int64)
-    for _ in range(n_parts - len(starts)):
-        load = np.where(parts < sizes, shares / parts, 0.0)
-        if not load.any():
+        return [min(n_parts, sizes[0])]
+    shares = [
+        _upto(cumulative, b) - _upto(cumulative, a) for a, b in zip(starts, stops, strict=True)
+    ]
+    parts = [1] * len(sizes)
+    load = [share if size > 1 else 0.0 for share, size in zip(shares, sizes, strict=True)]
+    for _ in range(n_parts - len(sizes)):
+        most = max(load) * (1.0 - TIE)
+        if most == 0.0:
             break
-        parts[np.argmax(load >= load.max() * (1.0 - TIE))] += 1
-    return parts.tolist()
+        k = next(k for k, one in enumerate(load) if one >= most)
+        parts[k] += 1
+        load[k] = shares[k] / parts[k] if parts[k] < sizes[k] else 0.0
+    return parts
 
 
 def _split_evenly(cumulative: FloatArray, start: int, stop: int, n_parts: int) -> list[int]:
     """Cut the values ``start..stop-1`` into parts of about equal weight, none of them empty."""
+    if n_parts == stop - start:
+        return list(range(start, stop - 1))
     cuts = []
     end, first = float(cumulative[stop - 1]), start
+    before = _upto(cumulative, start)
     for left in range(n_parts, 1, -1):
-        before = _upto(cumulative, first)
         target = before + (end - before) / left
-        cut = int(np.searchsorted(cumulative[first:stop], target * (1.0 - TIE))) + first
-        if cut > first and target - cumulative[cut - 1] <= cumulative[cut] - target + TIE * target:
+        cut = int(cumulative[first:stop].searchsorted(target * (1.0 - TIE))) + first
+        below, above = _upto(cumulative, cut), float(cumulative[cut])
+        if cut > first and target - below <= above - target + TIE * target:
             cut -= 1
         cut = min(cut, stop - left)  # leave a value for each of the other parts
         cuts.append(cut)
-        first = cut + 1
+        first, before = cut + 1, float(cumulative[cut])
     return cuts
 
 
@@ -220,12 +239,35 @@ def shortest_between(low: float, high: float) -> float | None:
         return None if low < 0.0 else low
     if math.nextafter(low, high) == high:
         return low + 0.0  # never minus zero
-    middle = _EXACT.divide(_EXACT.add(Decimal(low), Decimal(high)), Decimal(2))
+    middle = _EXACT.multiply(_EXACT.add(Decimal(low), Decimal(high)), _HALF)
     for context in _ROUNDED:
         candidate = float(context.plus(middle))
         if low < candidate < high:
             return candidate
     return float(middle)
+
+
+def shortest_between_each(low: FloatArray, high: FloatArray) -> list[float | None]:
+    """Return `shortest_between` of many pairs of numbers.
+
+    The decimals of one to nine digits nearest each middle are computed in doubles, all at once.
+    Pairs with none of them between, or for which rounding decides, are left to exact arithmetic.
+    """
+    with np.errstate(all="ignore"):
+        middle = 0.5 * low + 0.5 * high
+        exponents = np.floor(np.log10(np.abs(middle)))
+    sure = (exponents <= _MOST_POWER) & (exponents >= len(_DIGITS) - 1 - _MOST_POWER)
+    places = _DIGITS + _MOST_POWER - np.where(sure, exponents, 0.0).astype(INDEX_DTYPE)
+    up, down = _UP[places], _DOWN[places]
+    scaled = np.where(sure, middle, 0.0) * up / down
+    lower, upper = np.rint(scaled - _DOUBT), np.rint(scaled + _DOUBT)
+    below, above = lower * down / up, upper * down / up
+    inside = (low < below) & (below < high) | (low < above) & (above < high)
+    fewest = np.argmax(inside, axis=0), np.arange(len(low))
+    sure &= inside[fewest] & (lower[fewest] == upper[fewest])
+    sure &= (low >= 0.0) | (high <= 0.0)
+    pairs = zip(low.tolist(), high.tolist(), below[fewest].tolist(), sure.tolist(), strict=True)
+    return [one if known else shortest_between(left, right) for left, right, one, known in pairs]
 
 
 def _make_finite(low: float, high: float) -> tuple[float, float]:
