@@ -8,7 +8,7 @@ of their own, so that a code means the same in training and in prediction.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +34,9 @@ MANY_THRESHOLDS = 128
 FEW_ROWS = 25
 """Rows for each threshold up to which it does so too."""
 
+KNOWN_VOCABULARIES = 512
+"""Vocabularies that are kept, since most columns have as many bins as others."""
+
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
@@ -47,12 +50,15 @@ class Vocabulary:
         Whether the condition holds on all bins but ``lo..hi`` and the one of missing values.
     masks : tuple of int
         The bins of each condition.
+    by_observed : dict of int to int
+        The same by those of their bins that hold rows in training.
     """
 
     lo: IntArray
     hi: IntArray
     negate: BoolArray
     masks: tuple[int, ...]
+    by_observed: dict[int, int]
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -70,12 +76,12 @@ class FeatureBins(ABC):
     def n_bins(self) -> int:
         """Number of bins, the reserved ones included."""
 
-    @property
+    @cached_property
     def missing_bin(self) -> int:
         """The bin of missing values, always the last."""
         return self.n_bins - 1
 
-    @property
+    @cached_property
     def present_mask(self) -> int:
         """Mask of all bins but the one of missing values."""
         return span_mask(0, self.missing_bin - 1)
@@ -83,20 +89,7 @@ class FeatureBins(ABC):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Conditions of degree 1 that split the training rows, no two of them in the same way."""
-        kept: dict[int, tuple[int, int, bool, int]] = {}
-        for lo, hi, negate in self._elementary():
-            span = span_mask(lo, hi)
-            mask = self.present_mask & ~span if negate else span
-            seen = mask & self.observed
-            if seen and seen != self.observed:
-                kept.setdefault(seen, (lo, hi, negate, mask))
-        rows = list(kept.values())
-        return Vocabulary(
-            lo=np.array([row[0] for row in rows], dtype=INDEX_DTYPE),
-            hi=np.array([row[1] for row in rows], dtype=INDEX_DTYPE),
-            negate=np.array([row[2] for row in rows], dtype=np.bool_),
-            masks=tuple(row[3] for row in rows),
-        )
+        return _list_conditions(type(self), self.n_bins, self.observed)
 
     @cached_property
     def first_degree(self) -> IntArray:
@@ -115,8 +108,7 @@ class FeatureBins(ABC):
             return Missing(self.name, missing=True)
         if mask == self.present_mask:
             return Missing(self.name, missing=False)
-        if not 0 < mask < self.present_mask:
-            raise self._refuse_mask(mask)
+        self._check_mask(mask)
         return self._compare(mask)
 
     def mask(self, condition: Condition) -> int:
@@ -135,18 +127,29 @@ class FeatureBins(ABC):
 
     def degree(self, mask: int) -> int:
         """Return the degree of the condition that holds on the bins of a mask."""
-        return self.condition(mask).degree
+        if mask in (1 << self.missing_bin, self.present_mask):
+            return 1
+        self._check_mask(mask)
+        return self._compared_degree(mask)
 
     @abstractmethod
     def encode(self, column: Column) -> CodeArray:
         """Return the bin of each row of the feature's column."""
 
+    @staticmethod
     @abstractmethod
-    def _elementary(self) -> list[tuple[int, int, bool]]:
+    def _elementary(n_bins: int) -> list[tuple[int, int, bool]]:
         """List ``(lo, hi, negate)`` of all conditions of degree 1, preferred ones first."""
 
     @abstractmethod
+    def _check_mask(self, mask: int) -> None:
+        """Refuse a mask that is not one comparison."""
+
+    @abstractmethod
     def _compare(self, mask: int) -> Condition: ...
+
+    @abstractmethod
+    def _compared_degree(self, mask: int) -> int: ...
 
     @abstractmethod
     def _compared_mask(self, condition: Range | Levels) -> int: ...
@@ -207,18 +210,25 @@ class NumberBins(FeatureBins):
         codes[np.isnan(numbers.values)] = self.missing_bin
         return codes
 
-    def _elementary(self) -> list[tuple[int, int, bool]]:
-        last = len(self.thresholds)
+    @staticmethod
+    def _elementary(n_bins: int) -> list[tuple[int, int, bool]]:
+        last = n_bins - 2
         upto = [(0, j, False) for j in range(last)]
         above = [(j + 1, last, False) for j in range(last)]
         return [*upto, *above, (last + 1, last + 1, False), (0, last, False)]
 
+    def _check_mask(self, mask: int) -> None:
+        if not 0 < mask < self.present_mask or mask != span_mask(*_find_span(mask)):
+            raise self._refuse_mask(mask)
+
     def _compare(self, mask: int) -> Condition:
         lo, hi = _find_span(mask)
-        if mask != span_mask(lo, hi):
-            raise self._refuse_mask(mask)
         bounds = (-math.inf, *self.thresholds, math.inf)
         return Range(self.name, bounds[lo], bounds[hi + 1])
+
+    def _compared_degree(self, mask: int) -> int:
+        lo, hi = _find_span(mask)
+        return int(lo > 0) + int(hi < len(self.thresholds))
 
     def _compared_mask(self, condition: Range | Levels) -> int:
         if isinstance(condition, Levels) or condition.order is not None:
@@ -261,17 +271,29 @@ class LevelBins(FeatureBins):
         """Return the bin of each row of the feature's column."""
         return _encode_levels(column, self.levels)
 
-    def _elementary(self) -> list[tuple[int, int, bool]]:
-        other = len(self.levels)
+    @staticmethod
+    def _elementary(n_bins: int) -> list[tuple[int, int, bool]]:
+        other = n_bins - 2
         equal = [(j, j, False) for j in range(other)]
         differ = [(j, j, True) for j in range(other)]
         return [*equal, *differ, (other + 1, other + 1, False), (0, other, False)]
 
-    def _compare(self, mask: int) -> Condition:
+    def _check_mask(self, mask: int) -> None:
+        if not 0 < mask < self.present_mask:
+            raise self._refuse_mask(mask)
+
+    def _named(self, mask: int) -> tuple[int, bool]:
+        """Return the bins of the levels that a comparison names, and whether it is negated."""
         negated = bool(mask >> len(self.levels) & 1)
-        named = self.present_mask & ~mask if negated else mask
+        return self.present_mask & ~mask if negated else mask, negated
+
+    def _compare(self, mask: int) -> Condition:
+        named, negated = self._named(mask)
         levels = (level for j, level in enumerate(self.levels) if named >> j & 1)
         return Levels(self.name, tuple(levels), negated)
+
+    def _compared_degree(self, mask: int) -> int:
+        return self._named(mask)[0].bit_count()
 
     def _compared_mask(self, condition: Range | Levels) -> int:
         if isinstance(condition, Range):
@@ -316,17 +338,25 @@ class OrderedBins(FeatureBins):
         """Return the bin of each row of the feature's column."""
         return _encode_levels(column, self.order)
 
-    def _elementary(self) -> list[tuple[int, int, bool]]:
-        last = len(self.order) - 1
+    @staticmethod
+    def _elementary(n_bins: int) -> list[tuple[int, int, bool]]:
+        last = n_bins - 3
         upto = [(0, j, False) for j in range(last)]
         above = [(j + 1, last, False) for j in range(last)]
         return [*upto, *above, (last + 2, last + 2, False), (0, last + 1, False)]
 
+    def _check_mask(self, mask: int) -> None:
+        lo, hi = _find_span(mask)
+        if not 0 < mask < self.present_mask or mask != span_mask(lo, hi) or hi >= len(self.order):
+            raise self._refuse_mask(mask)
+
     def _compare(self, mask: int) -> Condition:
         lo, hi = _find_span(mask)
-        if mask != span_mask(lo, hi) or hi >= len(self.order):
-            raise self._refuse_mask(mask)
         return Range(self.name, lo - 1 if lo else -math.inf, hi, self.order)
+
+    def _compared_degree(self, mask: int) -> int:
+        lo, hi = _find_span(mask)
+        return 1 + int(lo > 0 and hi < len(self.order) - 1)
 
     def _compared_mask(self, condition: Range | Levels) -> int:
         if isinstance(condition, Levels) or condition.order is None:
@@ -335,6 +365,27 @@ class OrderedBins(FeatureBins):
             raise self._refuse_condition(condition, f"its order is {self.order}")
         lo = int(max(condition.low, -1)) + 1
         return span_mask(lo, int(min(condition.high, len(self.order) - 1)))
+
+
+@lru_cache(maxsize=KNOWN_VOCABULARIES)
+def _list_conditions(kind: type[FeatureBins], n_bins: int, observed: int) -> Vocabulary:
+    """List the conditions of a vocabulary, which features with the same bins share."""
+    present = span_mask(0, n_bins - 2)
+    kept: dict[int, tuple[int, int, bool, int]] = {}
+    for lo, hi, negate in kind._elementary(n_bins):
+        span = span_mask(lo, hi)
+        mask = present & ~span if negate else span
+        seen = mask & observed
+        if seen and seen != observed:
+            kept.setdefault(seen, (lo, hi, negate, mask))
+    rows = list(kept.values())
+    return Vocabulary(
+        lo=np.array([row[0] for row in rows], dtype=INDEX_DTYPE),
+        hi=np.array([row[1] for row in rows], dtype=INDEX_DTYPE),
+        negate=np.array([row[2] for row in rows], dtype=np.bool_),
+        masks=tuple(row[3] for row in rows),
+        by_observed={seen: row[3] for seen, row in kept.items()},
+    )
 
 
 def span_mask(lo: int, hi: int) -> int:

@@ -117,7 +117,8 @@ class RuleEnsemble:
         if len(known) < len(self.names):
             raise ValueError(f"Column names have to differ from each other, got {self.names}.")
         for rule in self.rules:
-            _check_known(rule.features, known, f"The rule `{rule}` reads")
+            if not known.issuperset(rule.features):
+                _check_known(rule.features, known, f"The rule `{rule}` reads")
         _check_known([term.feature for term in self.linear_terms], known, "A linear term reads")
         _check_known(self.kinds, known, "`kinds` mentions")
         _check_known(self.orders, known, "`orders` mentions")

@@ -291,7 +291,7 @@ def _open_source(X: Any) -> Source:
         return list(X.names), [FileColumn(X, name) for name in X.names], X.n_rows, True
     if nw.dependencies.is_pandas_dataframe(X):
         names = [str(name) for name in X.columns]
-        columns = [X.iloc[:, position] for position in range(len(names))]
+        columns = [column for _, column in X.items()]
     elif nw.dependencies.is_pyarrow_table(X):
         names, columns = list(X.column_names), list(X.columns)
     else:

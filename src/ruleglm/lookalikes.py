@@ -46,7 +46,7 @@ def scan_features(X: Any, categorical: Iterable[str | int]) -> TableScan:
 
 def warn_of_lookalikes(X: Any, categorical: Collection[str | int]) -> None:
     """Warn of text columns that look like numbers or dates, unless they are named as levels."""
-    for position, (name, texts) in enumerate(sample_texts(X)):
+    for position, name, texts in sample_texts(X):
         if name not in categorical and position not in categorical:
             doubt = describe(sorted(texts))
             if doubt:
@@ -61,18 +61,19 @@ def outside() -> int:
     return level
 
 
-def sample_texts(X: Any) -> Iterator[tuple[str, set[str]]]:
-    """Yield name and different texts of each column; none of those that hold no text."""
+def sample_texts(X: Any) -> Iterator[tuple[int, str, set[str]]]:
+    """Yield position, name and different texts of each column that may hold some."""
     if isinstance(X, np.ndarray):
         columns = X[:SAMPLE].T if X.ndim == 2 and X.dtype.kind in "OUT" else ()
-        yield from ((f"x{k}", only_texts(column.tolist())) for k, column in enumerate(columns))
+        yield from ((k, f"x{k}", only_texts(column.tolist())) for k, column in enumerate(columns))
         return
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        for column in frame.head(SAMPLE).iter_columns():
-            texts = column.unique() if column.dtype == nw.String else column
-            plain = column.dtype in (nw.String, nw.Object)
-            yield str(column.name), only_texts(texts.to_list() if plain else ())
+        for position, (name, dtype) in enumerate(frame.schema.items()):
+            if dtype in (nw.String, nw.Object):
+                column = frame.get_column(name).head(SAMPLE)
+                texts = column.unique() if dtype == nw.String else column
+                yield position, str(name), only_texts(texts.to_list())
 
 
 def only_texts(values: Collection[Any]) -> set[str]:

@@ -185,7 +185,7 @@ class Units:
             for the multinomial family
         supports : (n_rules,) float64
         """
-        used = np.array([np.any(values) for values in coef[1:]], np.bool_)
+        used: BoolArray = coef[1:] != 0.0 if coef.ndim == 1 else np.any(coef[1:], axis=1)
         line, step = used[: len(linear)], used[len(linear) :]
         terms = [self.terms[k] for k in compress(linear, line)]
         rules, supports = list(compress(rules, step)), supports[step]

@@ -27,11 +27,18 @@ class CoarseBins:
         features, self.lookup = coarsen(fine.features)
         self.table = ConditionTable(features, fine.constraints)
         self._n_bins = fine.n_bins
+        self._joined = cache(self._list_joined)
         self.fine_mask = cache(self._spread_mask)
 
+    def _list_joined(self, feature: int) -> list[int]:
+        """Return the mask of the bins that each coarse bin of a feature joins."""
+        joined = [0] * int(self.table.n_bins[feature])
+        for fine, coarse in enumerate(self.lookup[feature, : int(self._n_bins[feature])].tolist()):
+            joined[coarse] |= 1 << fine
+        return joined
+
     def _spread_mask(self, feature: int, mask: int) -> int:
-        bins = self.lookup[feature, : int(self._n_bins[feature])].tolist()
-        return sum(1 << fine for fine, coarse in enumerate(bins) if mask >> coarse & 1)
+        return sum(bins for k, bins in enumerate(self._joined(feature)) if mask >> k & 1)
 
 
 def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], CodeArray]:
@@ -48,10 +55,18 @@ def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], C
         if not isinstance(bins, NumberBins) or len(bins.thresholds) < N_COARSE:
             coarse.append(bins)
             continue
-        kept = np.linspace(0, len(bins.thresholds), N_COARSE + 1)[1:-1].astype(INDEX_DTYPE) - 1
-        table[: bins.missing_bin] = np.searchsorted(kept, np.arange(bins.missing_bin))
-        table[bins.missing_bin :] = len(kept) + 1
-        seen = {int(table[b]) for b in range(bins.n_bins) if bins.observed >> b & 1}
+        kept, joined = _join(len(bins.thresholds))
+        table[:] = joined
+        seen = {into for b, into in enumerate(joined[: bins.n_bins]) if bins.observed >> b & 1}
         thresholds = tuple(bins.thresholds[k] for k in kept)
         coarse.append(NumberBins(bins.name, thresholds, sum(1 << b for b in seen)))
     return tuple(coarse), lookup
+
+
+@cache
+def _join(n_thresholds: int) -> tuple[list[int], list[int]]:
+    """Return which of many thresholds stay, and the coarse bin of each bin."""
+    kept = np.linspace(0, n_thresholds, N_COARSE + 1)[1:-1].astype(INDEX_DTYPE) - 1
+    joined = np.searchsorted(kept, np.arange(n_thresholds + 1)).tolist()
+    beyond = MAX_BINS - len(joined)  # missing values, and codes that no row has
+    return kept.tolist(), joined + [len(kept) + 1] * beyond

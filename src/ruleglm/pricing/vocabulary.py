@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -42,14 +42,11 @@ class ConditionTable:
         self.n_bins = np.array([bins.n_bins for bins in features], INDEX_DTYPE)
         self.top = np.array([_top(bins) for bins in features], INDEX_DTYPE)
         self.way = np.array(constraints.ways or [0] * len(features), INDEX_DTYPE)
-        self.masks = [mask for vocabulary in words for mask in vocabulary.masks]
+        self.masks = list(chain.from_iterable(vocabulary.masks for vocabulary in words))
         self.sign = np.zeros(len(self.masks), INDEX_DTYPE)
+        self._canonical = [vocabulary.by_observed for vocabulary in words]
         for feature in np.flatnonzero(self.way).tolist():
             self._sign_conditions(feature)
-        self._canonical = [
-            {mask & bins.observed: mask for mask in reversed(self.masks[self.mine(f)])}
-            for f, bins in enumerate(features)
-        ]
         self._degree = cache(lambda feature, mask: features[feature].degree(mask))
         self._plain = cache(self._say_plainly)
         self.coded_mask = cache(self._decode_mask)
@@ -92,6 +89,8 @@ class ConditionTable:
                 self.lo[c], self.hi[c] = 0, bins.missing_bin - 1
                 self.masks[c] = bins.present_mask
             self.sign[c] = -self.constraints.sign(((feature, self.masks[c]),), self.features)
+        masks = reversed(self.masks[self.mine(feature)])
+        self._canonical[feature] = {mask & bins.observed: mask for mask in masks}
 
     def allowed(self, values: FloatArray) -> FloatArray:
         """Return the sizes of sums of gradients over all conditions, 0 where the sign is wrong."""
@@ -118,6 +117,8 @@ class ConditionTable:
 
     def partners(self, rule: BinRule) -> BoolArray:
         """Return the features that a rule may have a condition on, its own among them."""
+        if not self.constraints.limits_interactions:
+            return self.readable
         return self.readable & self.constraints.partners(rule, len(self.features))
 
     def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
@@ -158,14 +159,13 @@ class ConditionTable:
         for feature, mask in conditions:
             joined[feature] = joined.get(feature, -1) & mask
         rule, degree = [], 0
-        for feature in sorted(joined):
-            plain = self._plain(feature, joined[feature])
+        for feature, mask in sorted(joined.items()):
+            plain = self._plain(feature, mask)
             if plain is None:
                 return None
-            mask, size = plain
-            if size:
-                rule.append((feature, mask))
-                degree += size
+            if plain[1]:
+                rule.append((feature, plain[0]))
+                degree += plain[1]
         return (tuple(rule), degree) if rule else None
 
     def _say_plainly(self, feature: int, mask: int) -> tuple[int, int] | None:
