@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, WORD_DTYPE
 from ruleglm.kernels.columns import PANEL
-from ruleglm.kernels.histograms import SMALL, TILE
+from ruleglm.kernels.histograms import SMALL, TILE, TOGETHER
 from tests import pricing_cases
 from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
@@ -155,38 +155,49 @@ def test_large_and_small_histograms_in_one_call():
     compare(kernels.fill_histograms, slow_histograms.fill_histograms, inputs, out)
 
 
-def within_case(seed, n_rows, n_columns, n_vectors, widths=(1, 2, 10, 256)):
+def within_case(seed, n_rows, n_columns, n_vectors, n_features=3):
     """Rows of each column; each feature's bins lie after those of the one before."""
     rng = np.random.default_rng(seed)
-    n_bins = rng.choice(widths, size=3).astype(INDEX_DTYPE)
-    codes = (rng.random((3, n_rows)) * n_bins[:, None]).astype(CODE_DTYPE)
+    n_bins = rng.choice((1, 2, 10, 256), size=n_features).astype(INDEX_DTYPE)
+    codes = (rng.random((n_features, n_rows)) * n_bins[:, None]).astype(CODE_DTYPE)
     starts = np.concatenate([[0], np.cumsum(n_bins)]).astype(INDEX_DTYPE)
-    wanted = rng.random((n_columns, 3)) < rng.choice([0.5, 1.0])
+    wanted = rng.random((n_columns, n_features)) < rng.choice([0.5, 1.0])
+    turned = rng.random(n_columns) < 0.5
     columns, values = draw_columns(rng, n_columns, n_rows), quarters(rng, n_vectors, n_rows)
-    inputs = codes, columns, wanted, n_bins, values, starts
+    whole = quarters(rng, n_vectors, starts[-1])
+    inputs = codes, columns, wanted, turned, n_bins, values, whole, starts
     return inputs, quarters(rng, n_columns, n_vectors, starts[-1])
 
 
 @relaxed
-@given(seeds, row_counts, st.integers(0, 4), st.integers(1, 3))
-def test_fill_within(seed, n_rows, n_columns, n_vectors):
-    inputs, out = within_case(seed, n_rows, n_columns, n_vectors)
+@given(
+    seeds,
+    row_counts,
+    st.integers(0, 4),
+    st.integers(1, 3),
+    st.sampled_from([3, TOGETHER, TOGETHER + 1, 3 * TOGETHER]),
+)
+def test_fill_within(seed, n_rows, n_columns, n_vectors, n_features):
+    inputs, out = within_case(seed, n_rows, n_columns, n_vectors, n_features)
     compare(kernels.fill_within, slow_histograms.fill_within, inputs, out)
 
 
 @pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 128])
 def test_fill_within_of_all_rows_and_of_none(n_rows):
     inputs, out = within_case(n_rows, n_rows, 2, 2)
-    codes, columns, wanted, n_bins, values, starts = inputs
+    _, columns, wanted, turned, _, values, whole, starts = inputs
     columns[:] = slow_columns.pack_rows(np.array([[True], [False]]).repeat(n_rows, axis=1))
     wanted[:] = True
-    compare(kernels.fill_within, slow_histograms.fill_within, inputs, out)
-    sums = np.zeros_like(out)
-    with uncompiled():
-        kernels.fill_within(codes, columns, wanted, n_bins, values, starts, sums)
-    for first, last in pairwise(starts):
-        assert_array_equal(sums[0, :, first:last].sum(axis=1), values.sum(axis=1))
-    assert not sums[1].any()
+    for way in False, True:
+        turned[:] = way
+        compare(kernels.fill_within, slow_histograms.fill_within, inputs, out)
+        sums = np.zeros_like(out)
+        with uncompiled():
+            kernels.fill_within(*inputs, sums)
+        sums = whole - sums if way else sums
+        for first, last in pairwise(starts):
+            assert_array_equal(sums[int(way), :, first:last].sum(axis=1), values.sum(axis=1))
+        assert not sums[1 - int(way)].any()
 
 
 # --- columns

@@ -59,6 +59,14 @@ class Workers:
         runs = [every[part] for part in cut(len(every), n_parts(work))]
         return chain.from_iterable(self._pool.map(lambda run: list(map(function, run)), runs))
 
+    def share(self, function: Callable[[slice], None], length: int, work: int) -> None:
+        """Apply ``function`` to all of ``range(length)``, in parts that threads share out.
+
+        How it is cut depends on the number of threads, so it must not matter.
+        """
+        parts = 1 if self.n_threads == 1 else n_parts(work)
+        self.map(function, cut(length, parts), work)
+
 
 def n_parts(work: int) -> int:
     """Return the number of parts for some work, whatever the number of threads."""

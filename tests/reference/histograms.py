@@ -22,9 +22,11 @@ def fill_covered(codes, sets, n_bins, values, places, out):
                 fill_histograms(codes, rest[None], n_bins, values, limits, out)
 
 
-def fill_within(codes, columns, wanted, n_bins, values, starts, out):
+def fill_within(codes, columns, wanted, turned, n_bins, values, whole, starts, out):
     dense = unpack_rows(columns)[:, : codes.shape[1]].astype(bool)
     for a, f in np.argwhere(wanted):
-        for vector, row in zip(values, out[a], strict=True):
-            cells = row[starts[f] : starts[f] + n_bins[f]]  # a view: adds to out
-            np.add.at(cells, codes[f, dense[a]], vector[dense[a]])
+        rows = dense[a] != turned[a]
+        for vector, every, row in zip(values, whole, out[a], strict=True):
+            sums = np.bincount(codes[f, rows], vector[rows], n_bins[f])
+            cells = slice(starts[f], starts[f] + n_bins[f])
+            row[cells] += every[cells] - sums if turned[a] else sums

@@ -9,8 +9,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import SUM_DTYPE, BoolArray, CodeArray, FloatArray, IntArray, WordArray
 from ruleglm.engines.base import histogram_starts
 from ruleglm.engines.covers import cover_tuples
-from ruleglm.engines.packed import complement
-from ruleglm.parallel import Workers, cut, n_parts
+from ruleglm.parallel import Workers, n_parts
 
 SAMPLE_ROWS = 200_000
 """Rows on which pairs of features are chosen, at least, where there are more than twice as many."""
@@ -44,6 +43,48 @@ class Sample:
         return self._every * values[:, self._first :: self._every]
 
 
+class FeatureSums:
+    """Histograms of single features over all rows, for some row vectors; each is filled once."""
+
+    def __init__(
+        self, codes: CodeArray, n_bins: IntArray, values: FloatArray, workers: Workers
+    ) -> None:
+        self._codes = codes
+        self._n_bins = n_bins
+        self._values = values
+        self._workers = workers
+        self._starts = bin_starts(n_bins)
+        self._filled = np.zeros(len(n_bins), np.bool_)
+        self._sums = np.zeros((len(values), self._starts[-1]), SUM_DTYPE)
+
+    def fill(self, features: IntArray) -> FloatArray:
+        """Return the bins of all features one after the other, of which these are filled.
+
+        They are not to be changed.
+        """
+        new = features[~self._filled[features]]
+        if len(new):
+            found = fill_joint(self._codes, new[:, None], self._n_bins, self._values, self._workers)
+            self._sums[:, self._places(new)] = found
+            self._filled[new] = True
+        return self._sums
+
+    def take(self, features: IntArray) -> FloatArray:
+        """Return the bins of these features one after the other."""
+        return np.take(self.fill(features), self._places(features), axis=1)
+
+    def _places(self, features: IntArray) -> IntArray:
+        """Return where the bins of these features lie."""
+        sizes = self._n_bins[features]
+        ends = np.cumsum(sizes)
+        return np.arange(ends[-1]) + np.repeat(self._starts[features] - ends + sizes, sizes)
+
+
+def bin_starts(n_bins: IntArray) -> IntArray:
+    """Return where each feature's bins lie, one after the other, and where the last one's end."""
+    return np.concatenate([[0], np.cumsum(n_bins)])
+
+
 def fill_joint(
     codes: CodeArray, tuples: IntArray, n_bins: IntArray, values: FloatArray, workers: Workers
 ) -> FloatArray:
@@ -59,8 +100,7 @@ def fill_joint(
     def fill(part: slice) -> None:
         kernels.fill_covered(codes, cover.sets[part], n_bins, values, places[part], out)
 
-    work = len(cover.sets) * codes.shape[1] * len(values)
-    workers.map(fill, cut(len(cover.sets), n_parts(work)), work)
+    workers.share(fill, len(cover.sets), len(cover.sets) * codes.shape[1] * len(values))
     if len(cover.rest):
         others = fill_joint(codes, tuples[cover.rest], n_bins, values, workers)
         where = np.concatenate([np.arange(starts[t], starts[t + 1]) for t in cover.rest])
@@ -89,7 +129,7 @@ def fill_each(
     if workers.n_threads == 1 or n_parts(work) == 1:
         kernels.fill_histograms(codes, tuples, n_bins, values, starts, out)
     else:
-        workers.map(fill, cut(len(tuples), n_parts(work)), work)
+        workers.share(fill, len(tuples), work)
 
 
 def fill_rules(
@@ -98,33 +138,28 @@ def fill_rules(
     wanted: BoolArray,
     n_bins: IntArray,
     values: FloatArray,
+    whole: FeatureSums,
     workers: Workers,
 ) -> FloatArray:
     """Return histograms of features within rules, see `Engine.histograms_within`.
 
-    ``columns`` are those of the rules, and may be changed. Of a rule that covers most rows, those
-    it leaves out are added up, if that is less work, and taken from the sums of all.
+    ``columns`` are those of the rules, ``whole`` are the sums of the values over all rows. Of a
+    rule that covers most rows, those it leaves out are added up, if that is less work, and taken
+    from the sums of all.
     """
     n_rows = codes.shape[1]
-    starts = np.concatenate([[0], np.cumsum(n_bins)])
+    starts = bin_starts(n_bins)
     out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
     covered = np.bitwise_count(columns).sum(axis=1, dtype=np.int64) / max(n_rows, 1)
-    dense = covered > 0.5
-    asked = wanted[dense].any(axis=0)
-    turned = (wanted[dense].sum(axis=1) * (2.0 * covered[dense] - 1.0)).sum() > asked.sum()
-    if turned:
-        columns[dense] = complement(columns[dense], n_rows)
+    turned = covered > 0.5
+    asked = wanted[turned].any(axis=0)
+    if (wanted[turned].sum(axis=1) * (2.0 * covered[turned] - 1.0)).sum() <= asked.sum():
+        turned[:] = asked[:] = False
+    sums = whole.fill(np.flatnonzero(asked))
 
     def fill(part: slice) -> None:
-        kernels.fill_within(codes, columns[part], wanted[part], n_bins, values, starts, out[part])
+        each = columns[part], wanted[part], turned[part]
+        kernels.fill_within(codes, *each, n_bins, values, sums, starts, out[part])
 
-    work = int(np.count_nonzero(wanted)) * n_rows
-    workers.map(fill, cut(len(columns), n_parts(work)), work)
-    if turned:
-        all_rows = np.zeros((len(values), starts[-1]))
-        places = np.repeat(asked, n_bins)
-        features = np.flatnonzero(asked)[:, None]
-        all_rows[:, places] = fill_joint(codes, features, n_bins, values, workers)
-        within = np.repeat(wanted[dense], n_bins, axis=1)[:, None]
-        out[dense] = np.where(within, all_rows - out[dense], 0.0)
+    workers.share(fill, len(columns), int(np.count_nonzero(wanted)) * n_rows)
     return out

@@ -20,7 +20,7 @@ from ruleglm.dtypes import (
 )
 from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
 from ruleglm.engines.coverage import hash_columns
-from ruleglm.engines.filling import Sample, fill_joint, fill_rules
+from ruleglm.engines.filling import FeatureSums, Sample, fill_joint, fill_rules
 from ruleglm.engines.gram import RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
@@ -92,6 +92,7 @@ class LocalEngine(HeldColumns):
         self._ahead: dict[float, float] = {}
         self._gradient: FloatArray | None = None
         self._both: FloatArray | None = None
+        self._both_sums: FeatureSums | None = None
         self._fixed_score: FloatArray | None = None
         self._dispersion: float | None = None
         self._scores: dict[BinRule, float] = {}
@@ -330,12 +331,15 @@ class LocalEngine(HeldColumns):
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
         n_bins = self.n_bins
-        if coarse:
-            codes, n_bins = self._coarse
-            values = self._sampled_vectors(vectors)
+        if tuples.shape[1] == 1 and not (coarse or within):
+            out = self._feature_sums(vectors).take(tuples[:, 0])
         else:
-            codes, values = self._within(within, self._row_vectors(vectors))
-        out = fill_joint(codes, tuples, n_bins, values, self.workers)
+            if coarse:
+                codes, n_bins = self._coarse
+                values = self._sampled_vectors(vectors)
+            else:
+                codes, values = self._within(within, self._row_vectors(vectors))
+            out = fill_joint(codes, tuples, n_bins, values, self.workers)
         return JointHistograms(tuples, n_bins, histogram_starts(tuples, n_bins), out)
 
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
@@ -350,9 +354,9 @@ class LocalEngine(HeldColumns):
         self, rules: Sequence[BinRule], vectors: Sequence[RowVector], wanted: BoolArray
     ) -> FloatArray:
         """Fill histograms of single features over the rows that each of ``rules`` covers."""
-        values = self._row_vectors(vectors)
+        values, whole = self._row_vectors(vectors), self._feature_sums(vectors)
         columns = self._evaluator.evaluate(rules)
-        return fill_rules(self.codes, columns, wanted, self.n_bins, values, self.workers)
+        return fill_rules(self.codes, columns, wanted, self.n_bins, values, whole, self.workers)
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""
@@ -367,9 +371,18 @@ class LocalEngine(HeldColumns):
         rows = unpack_column(self._evaluator.evaluate([rule])[0], self.n_rows)
         return np.ascontiguousarray(self.codes[:, rows]), np.ascontiguousarray(values[:, rows])
 
+    def _feature_sums(self, vectors: Sequence[RowVector]) -> FeatureSums:
+        """Return the histograms of single features; of both derivatives they are kept."""
+        if tuple(vectors) == ("gradient", "hessian") and self._both_sums is not None:
+            return self._both_sums
+        sums = FeatureSums(self.codes, self.n_bins, self._row_vectors(vectors), self.workers)
+        if tuple(vectors) == ("gradient", "hessian"):
+            self._both_sums = sums
+        return sums
+
     def _forget(self) -> None:
         self._gradient = self._both = self._sampled = self._loss = self._fixed_score = None
-        self._dispersion = None
+        self._both_sums = self._dispersion = None
         self._scores = {}
         self._ahead = {}
         self._fresh = False

@@ -89,10 +89,3 @@ def unpack_columns(words: WordArray, n_rows: int) -> BoolArray:
     """Unpack columns of bits, shape (n_columns, n_words), into row masks."""
     bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=n_rows)
     return bits.view(np.bool_)
-
-
-def complement(words: WordArray, n_rows: int) -> WordArray:
-    """Return the columns of the rows that columns of bits leave out."""
-    others = ~words
-    others[:, -1] &= ~np.uint64(0) >> np.uint64(-n_rows % 64)
-    return others

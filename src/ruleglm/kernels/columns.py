@@ -7,6 +7,7 @@ turns into vector blends; the last, shorter word has a loop of its own.
 
 import numpy as np
 
+from ruleglm.kernels.bits import count_bits
 from ruleglm.kernels.compile import kernel
 
 PANEL = 256
@@ -79,19 +80,11 @@ def count_gram(left, right, out):
     right : (n_right, n_words) uint64
     out : (n_left, n_right) float64, OUT
     """
-    ones = np.uint64(0x5555555555555555)
-    twos = np.uint64(0x3333333333333333)
-    fours = np.uint64(0x0F0F0F0F0F0F0F0F)
-    bytes_ = np.uint64(0x0101010101010101)
     for a in range(left.shape[0]):
         for b in range(right.shape[0]):
             total = np.uint64(0)
             for w in range(left.shape[1]):
-                x = left[a, w] & right[b, w]
-                x = x - ((x >> np.uint64(1)) & ones)
-                x = (x & twos) + ((x >> np.uint64(2)) & twos)
-                x = (x + (x >> np.uint64(4))) & fours
-                total += (x * bytes_) >> np.uint64(56)
+                total += count_bits(left[a, w] & right[b, w])
             out[a, b] = np.float64(total)
 
 

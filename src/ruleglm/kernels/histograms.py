@@ -7,6 +7,7 @@ each axis then give the value of every conjunction of conditions on those featur
 
 import numpy as np
 
+from ruleglm.kernels.bits import first_bit
 from ruleglm.kernels.compile import kernel
 
 TILE = 2048
@@ -18,6 +19,9 @@ SMALL, LARGE = 2048, 16384
 Rows that hit the same cell one after the other (skewed features) would wait for each other's
 addition; with copies they do not.
 """
+
+TOGETHER = 16
+"""Features whose codes are read side by side; of more the cache would lose sight."""
 
 
 @kernel
@@ -199,7 +203,7 @@ def fill_two(codes, features, n_bins, values, copies):
 
 
 @kernel
-def fill_within(codes, columns, wanted, n_bins, values, starts, out):
+def fill_within(codes, columns, wanted, turned, n_bins, values, whole, starts, out):
     """Fill the histograms of features over the rows of each column, for each row vector.
 
     Parameters
@@ -207,79 +211,68 @@ def fill_within(codes, columns, wanted, n_bins, values, starts, out):
     codes : (n_features, n_rows) uint8
     columns : (n_columns, n_words) uint64
     wanted : (n_columns, n_features) bool, the histograms to fill
+    turned : (n_columns,) bool, whether the rows that a column leaves out are added up instead, and
+        taken from all
     n_bins : (n_features,) int64
     values : (n_vectors, n_rows) float64
+    whole : (n_vectors, starts[-1]) float64, the histograms of all rows, where they are needed
     starts : (n_features + 1,) int64, where each feature's bins lie
     out : (n_columns, n_vectors, starts[-1]) float64, OUT, added to
     """
-    n_vectors, n_rows = values.shape
-    rows = np.empty(TILE, np.uint32)
-    held = np.empty((TILE, 2))
-    cells = np.empty((starts[-1], 2))
+    n_vectors = values.shape[0]
+    cells = np.empty(2 * starts[-1])
     for a in range(columns.shape[0]):
         features = np.flatnonzero(wanted[a])
         for v in range(0, n_vectors, 2):
             pair = min(v + 1, n_vectors - 1)  # a vector without a partner is its own
-            cells[:] = 0.0
-            for begin in range(0, n_rows, TILE):
-                end = min(begin + TILE, n_rows)
-                count = list_rows(columns[a], begin, end, rows)
-                tile, other = values[v, begin:end], values[pair, begin:end]
-                for i in range(count):
-                    held[i, 0], held[i, 1] = tile[rows[i]], other[rows[i]]
-                fill_tile(codes, features, n_bins, starts, begin, rows, held[:count], cells)
             for c in range(cells.shape[0]):
-                out[a, v, c] += cells[c, 0]
-                if pair > v:
-                    out[a, pair, c] += cells[c, 1]
+                cells[c] = 0.0
+            for first in range(0, features.shape[0], TOGETHER):
+                group = features[first : first + TOGETHER]
+                fill_group(
+                    codes, columns[a], turned[a], group, starts, values[v], values[pair], cells
+                )
+            for f in features:
+                for c in range(starts[f], starts[f] + n_bins[f]):
+                    x, y = cells[2 * c], cells[2 * c + 1]
+                    out[a, v, c] += whole[v, c] - x if turned[a] else x
+                    if pair > v:
+                        out[a, pair, c] += whole[pair, c] - y if turned[a] else y
 
 
 @kernel
-def fill_tile(codes, features, n_bins, starts, begin, rows, held, cells):
-    """Add up two values of some rows over the bins of features, two features at a time.
+def fill_group(codes, words, turned, features, starts, values, others, cells):
+    """Add up two values of the rows of a column over the bins of some features.
+
+    All features of a row come before the next row: rows that hit the same cell one after the other
+    would wait for each other's addition.
 
     Parameters
     ----------
     codes : (n_features, n_rows) uint8
+    words : (n_words,) uint64, the column
+    turned : bool, whether the rows that it leaves out are meant
     features : (n_wanted,) int64
-    n_bins : (n_features,) int64
     starts : (n_features + 1,) int64
-    begin : int, the row that the others are counted from
-    rows : (at least n_held,) uint32
-    held : (n_held, 2) float64, the values of these rows
-    cells : (starts[-1], 2) float64, OUT, added to
+    values, others : (n_rows,) float64
+    cells : (2 * starts[-1],) float64, OUT, both sums of a cell side by side, added to
     """
-    for j in range(0, features.shape[0] - 1, 2):
-        f, g = features[j], features[j + 1]
-        codes_f, codes_g = codes[f, begin:], codes[g, begin:]
-        bins_f = cells[starts[f] : starts[f] + n_bins[f]]
-        bins_g = cells[starts[g] : starts[g] + n_bins[g]]
-        for i in range(held.shape[0]):
-            b, c = codes_f[rows[i]], codes_g[rows[i]]
-            x, y = held[i, 0], held[i, 1]
-            bins_f[b, 0] += x
-            bins_f[b, 1] += y
-            bins_g[c, 0] += x
-            bins_g[c, 1] += y
-    if features.shape[0] % 2:
-        f = features[-1]
-        codes_f, bins_f = codes[f, begin:], cells[starts[f] : starts[f] + n_bins[f]]
-        for i in range(held.shape[0]):
-            b = codes_f[rows[i]]
-            bins_f[b, 0] += held[i, 0]
-            bins_f[b, 1] += held[i, 1]
-
-
-@kernel
-def list_rows(words, begin, end, rows):
-    """List the rows from ``begin`` to ``end`` of a packed column, counted from ``begin``."""
-    count = 0
-    one = np.int64(1)
-    for first in range(begin, end, 64):
-        word = np.int64(words[first >> 6])
-        if word == 0:
-            continue
-        for r in range(min(64, end - first)):
-            rows[count] = first - begin + r
-            count += (word >> np.int64(r)) & one
-    return count
+    one, two = np.uint64(1), np.uint64(2)
+    flip = ~np.uint64(0) if turned else np.uint64(0)
+    last = words.shape[0] - 1
+    kept = ~np.uint64(0) >> np.uint64(64 * words.shape[0] - codes.shape[1])
+    lines = codes.reshape(-1)
+    firsts = (features * codes.shape[1]).astype(np.uint64)
+    places = (2 * starts[features]).astype(np.uint64)
+    for w in range(words.shape[0]):
+        word = words[w] ^ flip
+        if w == last:
+            word &= kept
+        while word != 0:
+            row = np.uint64(64 * w) + first_bit(word)
+            word &= word - one
+            x, y = values[row], others[row]
+            for j in range(firsts.shape[0]):
+                c = places[j] + two * np.uint64(lines[firsts[j] + row])
+                cells[c] += x
+                cells[c + one] += y
