@@ -188,12 +188,7 @@ class GainPricer:
         _offer(found, self._choose(scored, noise, max(n_rules, self._n_extended)))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-
-        def rank(candidate: Candidate) -> tuple[float, BinRule]:
-            worth = self.worth(candidate.gain, candidate.degree, noise)
-            return -round_off(worth), candidate.rule
-
-        best = sorted(found.values(), key=rank)[: self._n_extended]
+        best = self._rank(found.values(), noise)[: self._n_extended]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             best = list(longer.values())
@@ -201,7 +196,15 @@ class GainPricer:
                 if new.rule not in found:  # else both stay, or lists of the same end would dwindle
                     found.pop(old, None)
                 _offer(found, [new])
-        return sorted(found.values(), key=rank)[:n_rules]
+        return self._rank(found.values(), noise)[:n_rules]
+
+    def _rank(self, candidates: Iterable[Candidate], noise: float) -> list[Candidate]:
+        """Return candidates by what they are worth, those worth the same by their rules."""
+
+        def rank(one: Candidate) -> tuple[float, BinRule]:
+            return -round_off(self.worth(one.gain, one.degree, noise)), one.rule
+
+        return sorted(candidates, key=rank)
 
     def _score_all(
         self, engine: Engine, total: float, limits: Limits, *, full: bool
@@ -380,16 +383,20 @@ class GainPricer:
         wanted = self._partners_of(rules)
         histograms = engine.histograms_within(rules, VECTORS, wanted)
         gains, codes = self.scan_within(rules, histograms, wanted, total)
-        best = np.argmax(gains, axis=1).tolist()
+        features = np.argmax(gains, axis=1)
+        degrees = np.array([one.degree for one in bases])
+        least = self.worths(np.array([one.gain for one in bases]), degrees, noise)
+        own = [
+            any(mine == feature for mine, _ in rule)
+            for rule, feature in zip(rules, features.tolist(), strict=True)
+        ]
+        best = gains[np.arange(len(bases)), features]
+        hopes = self.worths(best, degrees + ~np.array(own), noise)  # the degree may be larger
         longer = {}
-        for k, (old, feature) in enumerate(zip(bases, best, strict=True)):
-            least = self.worth(old.gain, old.degree, noise)
-            degree = old.degree + all(mine != feature for mine, _ in old.rule)  # at least
-            if self.worth(float(gains[k, feature]), degree, noise) <= least:
-                continue
-            new = self.best_allowed(old.rule, gains[k], codes[k])
-            if new is not None and self.worth(new.gain, new.degree, noise) > least:
-                longer[old.rule] = new
+        for k in np.flatnonzero(hopes > least).tolist():
+            new = self.best_allowed(rules[k], gains[k], codes[k])
+            if new is not None and self.worth(new.gain, new.degree, noise) > least[k]:
+                longer[rules[k]] = new
         return longer
 
     def _partners_of(self, rules: Sequence[BinRule]) -> BoolArray:

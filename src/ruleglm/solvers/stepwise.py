@@ -42,21 +42,24 @@ class Stepwise:
         n = len(coef)
         self._signs = np.zeros(n, INDEX_DTYPE) if signs is None else signs
         self.member = member.copy()
+        order = np.argsort(~member, kind="stable")  # those inside first
+        k = int(np.count_nonzero(member))
         matrix = gram + np.diag(ridge)
-        right = gram @ coef - score
-        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        factor = factor_nearly(matrix[np.ix_(inside, inside)])
-        inverse = solve_factored(factor, np.eye(len(inside)))
-        across = matrix[np.ix_(inside, outside)]
-        explained = inverse @ across
+        right = (gram @ coef - score)[order]
         self._least = COLLINEAR * np.diagonal(matrix)
-        self._table = table = np.empty((n, n + 1))
-        table[np.ix_(inside, inside)] = -inverse
-        table[np.ix_(inside, outside)] = explained
-        table[np.ix_(outside, inside)] = explained.T
-        table[np.ix_(outside, outside)] = matrix[np.ix_(outside, outside)] - across.T @ explained
-        table[inside, n] = inverse @ right[inside]
-        table[outside, n] = right[outside] - across.T @ table[inside, n]
+        matrix = matrix[np.ix_(order, order)]
+        inverse = solve_factored(factor_nearly(matrix[:k, :k]), np.eye(k))
+        across = matrix[:k, k:]
+        explained = inverse @ across
+        swept = np.empty((n, n + 1))
+        swept[:k, :k] = -inverse
+        swept[:k, k:n] = explained
+        swept[k:, :k] = explained.T
+        swept[k:, k:n] = matrix[k:, k:] - across.T @ explained
+        swept[:k, n] = inverse @ right[:k]
+        swept[k:, n] = right[k:] - across.T @ swept[:k, n]
+        self._table = np.empty((n, n + 1))
+        self._table[np.ix_(order, np.append(order, n))] = swept
 
     @property
     def coef(self) -> FloatArray:
