@@ -117,6 +117,15 @@ def test_masks_and_conditions_are_inverse(case):
             assert bins.degree(mask) == condition.degree
 
 
+@given(binnings())
+def test_what_is_no_condition_has_no_degree(case):
+    _, binning = case
+    for bins in binning.features:
+        for mask in set(range(-1, 1 << min(bins.n_bins + 1, 11))).difference(all_masks(bins)):
+            with pytest.raises(ValueError, match="are not one condition"):
+                bins.degree(mask)
+
+
 @given(binnings(), st.data())
 def test_rules_over_bins_come_back(case, data):
     table, binning = case

@@ -25,14 +25,11 @@ from ruleglm.dtypes import (
 )
 from ruleglm.rules import Condition, Levels, Missing, Range
 
-BLOCK_ROWS = 16384
-"""Rows coded at a time, so that a block's numbers stay in the processor's cache."""
+BLOCK_ROWS = 8192
+"""Rows coded at a time, so that their comparisons stay in the processor's cache."""
 
 MANY_THRESHOLDS = 128
 """From so many thresholds on, a binary search beats one comparison a threshold."""
-
-FEW_ROWS = 25
-"""Rows for each threshold up to which it does so too."""
 
 KNOWN_VOCABULARIES = 512
 """Vocabularies that are kept, since most columns have as many bins as others."""
@@ -223,8 +220,9 @@ class NumberBins(FeatureBins):
 
     def _compare(self, mask: int) -> Condition:
         lo, hi = _find_span(mask)
-        bounds = (-math.inf, *self.thresholds, math.inf)
-        return Range(self.name, bounds[lo], bounds[hi + 1])
+        low = self.thresholds[lo - 1] if lo else -math.inf
+        high = self.thresholds[hi] if hi < len(self.thresholds) else math.inf
+        return Range(self.name, low, high)
 
     def _compared_degree(self, mask: int) -> int:
         lo, hi = _find_span(mask)
@@ -400,16 +398,14 @@ def _find_span(mask: int) -> tuple[int, int]:
 
 def _count_below(values: FloatArray, thresholds: tuple[float, ...]) -> CodeArray:
     """Count the thresholds below each value: what `searchsorted` finds, faster if they are few."""
-    if len(thresholds) >= min(MANY_THRESHOLDS, 1 + len(values) / FEW_ROWS):
+    if len(thresholds) >= MANY_THRESHOLDS:
         return np.searchsorted(thresholds, values).astype(CODE_DTYPE)
-    codes = np.zeros(len(values), dtype=CODE_DTYPE)
+    limits = np.array(thresholds, dtype=np.float64)[:, None]
+    codes = np.empty(len(values), dtype=CODE_DTYPE)
     for start in range(0, len(values), BLOCK_ROWS):
-        block, out = values[start : start + BLOCK_ROWS], codes[start : start + BLOCK_ROWS]
-        above = np.empty(len(block), dtype=np.bool_)
-        step = above.view(CODE_DTYPE)
-        for threshold in thresholds:
-            np.greater(block, threshold, above)
-            np.add(out, step, out)
+        block = slice(start, start + BLOCK_ROWS)
+        above = (values[block] > limits).view(CODE_DTYPE)
+        np.add.reduce(above, axis=0, dtype=CODE_DTYPE, out=codes[block])
     return codes
 
 

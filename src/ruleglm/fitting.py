@@ -145,7 +145,8 @@ class Refitter:
         engine = self._engine
         place = {rule: k for k, rule in enumerate(rules)}
         engine.keep_rules([k for k, rule in enumerate(engine.rules) if rule in place])
-        new = [k for k, rule in enumerate(rules) if rule not in set(engine.rules)]
+        held = set(engine.rules)
+        new = [k for k, rule in enumerate(rules) if rule not in held]
         engine.add_rules([rules[k] for k in new], [degrees[k] for k in new])
         if len(engine.rules) < len(rules):  # of equal coverage, and the lower degree came first
             engine.keep_rules([])

@@ -43,7 +43,10 @@ class ScaledTerm:
 
     def column(self, table: Table) -> FloatArray:
         """Return the term's values as they enter the fit."""
-        return (self.term.values(table) - self.center) * self.scale
+        values = self.term.values(table)
+        values -= self.center
+        values *= self.scale
+        return values
 
 
 class LinearColumns:
@@ -135,7 +138,8 @@ def moments(values: FloatArray, shares: FloatArray | None) -> tuple[float, float
     exponent = math.frexp(max(values.max(), -values.min()))[1]
     scaled = np.ldexp(values, -exponent)  # at most 1, so that squares are not too large or small
     mean = average(scaled, shares)
-    spread = math.sqrt(average((scaled - mean) ** 2, shares))
+    scaled -= mean
+    spread = math.sqrt(average(np.square(scaled, out=scaled), shares))
     center, sd = np.ldexp([mean, spread], exponent).tolist()
     known = spread > 1e-12 and 1.0 / MOST_SPREAD <= sd <= MOST_SPREAD
     return center, sd if known else 0.0

@@ -121,8 +121,9 @@ class LinearTerm:
 
     def values(self, table: Table) -> FloatArray:
         """Return the feature's value in each row, clipped and filled."""
-        numbers = self.numbers(table)
-        return np.where(np.isnan(numbers), self.fill, np.clip(numbers, self.low, self.high))
+        values = np.clip(self.numbers(table), self.low, self.high)
+        values[np.isnan(values)] = self.fill
+        return values
 
     def numbers(self, table: Table) -> FloatArray:
         """Return the feature's value in each row as it is, NaN where it is missing."""

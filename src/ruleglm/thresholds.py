@@ -78,7 +78,7 @@ def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None
         ordered = np.sort(values)  # missing values come last
         ordered = ordered[: int(ordered.searchsorted(np.nan))]
         places = _last_of_runs(ordered).nonzero()[0]
-        return DistinctValues(ordered[places], (places + 1).astype(np.float64))
+        return DistinctValues(ordered[places], np.add(places, 1.0, dtype=np.float64))
     order = np.argsort(values)
     order = order[: len(order) - np.count_nonzero(np.isnan(values))]
     ordered = values[order]

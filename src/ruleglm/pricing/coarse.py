@@ -55,18 +55,18 @@ def coarsen(features: Sequence[FeatureBins]) -> tuple[tuple[FeatureBins, ...], C
         if not isinstance(bins, NumberBins) or len(bins.thresholds) < N_COARSE:
             coarse.append(bins)
             continue
-        kept, joined = _join(len(bins.thresholds))
-        table[:] = joined
-        seen = {into for b, into in enumerate(joined[: bins.n_bins]) if bins.observed >> b & 1}
+        kept, table[:] = _join(len(bins.thresholds))
+        joined = enumerate(table[: bins.n_bins].tolist())
+        seen = {into for b, into in joined if bins.observed >> b & 1}
         thresholds = tuple(bins.thresholds[k] for k in kept)
         coarse.append(NumberBins(bins.name, thresholds, sum(1 << b for b in seen)))
     return tuple(coarse), lookup
 
 
 @cache
-def _join(n_thresholds: int) -> tuple[list[int], list[int]]:
+def _join(n_thresholds: int) -> tuple[list[int], CodeArray]:
     """Return which of many thresholds stay, and the coarse bin of each bin."""
     kept = np.linspace(0, n_thresholds, N_COARSE + 1)[1:-1].astype(INDEX_DTYPE) - 1
-    joined = np.searchsorted(kept, np.arange(n_thresholds + 1)).tolist()
-    beyond = MAX_BINS - len(joined)  # missing values, and codes that no row has
-    return kept.tolist(), joined + [len(kept) + 1] * beyond
+    joined = np.full(MAX_BINS, len(kept) + 1, CODE_DTYPE)  # that of missing values
+    joined[: n_thresholds + 1] = np.searchsorted(kept, np.arange(n_thresholds + 1))
+    return kept.tolist(), joined

@@ -179,8 +179,8 @@ class ConditionTable:
             return None
         if seen == observed:
             return mask, 0
-        plain = self._canonical[feature].get(seen, mask)
-        return plain, self._degree(feature, plain)
+        plain = self._canonical[feature].get(seen)
+        return (mask, self._degree(feature, mask)) if plain is None else (plain, 1)
 
     def degree(self, rule: Iterable[tuple[int, int]]) -> int:
         """Return the number of elementary conditions of a rule."""
