@@ -4,12 +4,12 @@ Rows are cut into parts that depend on the size of the work only, and the sums o
 added in order, so that no answer depends on the number of threads.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ruleglm import kernels
-from ruleglm.dtypes import FloatArray, WordArray
+from ruleglm.dtypes import BoolArray, FloatArray, WordArray
 from ruleglm.parallel import Workers, cut, n_parts
 
 LINEAR_ROWS = 2048
@@ -27,13 +27,16 @@ class RowSums:
         self._n_total = n_total
         self._workers = workers
 
-    def parts(self, work: int) -> Iterable[slice]:
+    def parts(self, work: int) -> list[slice]:
         """Return the parts of the rows for some work."""
         return cut(self._n_rows, n_parts(work), 64)
 
     def add(self, total: Callable[[slice], FloatArray], work: int) -> FloatArray:
         """Add up a sum over rows from its parts, in their order."""
-        parts = self._workers.imap(total, self.parts(work), work)
+        every = self.parts(work)
+        if len(every) == 1:
+            return total(every[0])
+        parts = self._workers.imap(total, every, work)
         whole = next(parts)
         for part in parts:
             whole += part
@@ -69,6 +72,36 @@ class RowSums:
             return out
 
         return unit * self.add(total, self._n_rows * shape[0] * shape[1] // 16)
+
+
+class ColumnSums:
+    """A sum over the rows of each column held, which is added up once."""
+
+    def __init__(self) -> None:
+        self._values = np.empty(0)
+        self._known: BoolArray = np.empty(0, np.bool_)
+
+    def extend(self, n_new: int) -> None:
+        """Make room for columns behind those there are."""
+        self._values = np.concatenate([self._values, np.zeros(n_new)])
+        self._known = np.concatenate([self._known, np.zeros(n_new, np.bool_)])
+
+    def take(self, order: Sequence[int]) -> None:
+        """Keep the columns at these positions, in this order."""
+        self._values, self._known = self._values[order], self._known[order]
+
+    def forget(self) -> None:
+        """Forget the sums, not the columns."""
+        self._known[:] = False
+
+    def of(self, columns: WordArray, total: Callable[[WordArray], FloatArray]) -> FloatArray:
+        """Return the sums of all columns; ``total`` adds up those that are not known."""
+        if not self._known.any():
+            self._values = total(columns)
+        elif not self._known.all():
+            self._values[~self._known] = total(columns[~self._known])
+        self._known[:] = True
+        return self._values
 
 
 def gram_rows(

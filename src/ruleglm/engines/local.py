@@ -21,7 +21,7 @@ from ruleglm.dtypes import (
 from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
 from ruleglm.engines.coverage import hash_columns
 from ruleglm.engines.filling import FeatureSums, Sample, fill_joint, fill_rules
-from ruleglm.engines.gram import RowSums, gram_rows
+from ruleglm.engines.gram import ColumnSums, RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
 from ruleglm.families import Family
@@ -95,8 +95,7 @@ class LocalEngine(HeldColumns):
         self._both_sums: FeatureSums | None = None
         self._fixed_score: FloatArray | None = None
         self._dispersion: float | None = None
-        self._scores: dict[BinRule, float] = {}
-        self._shares: dict[BinRule, float] = {}
+        self._scores, self._shares = ColumnSums(), ColumnSums()
         self._sample = Sample(self._n_total, first)
         self._sampled: FloatArray | None = None
         self._coarse = self._sample.take(codes), n_bins
@@ -113,27 +112,39 @@ class LocalEngine(HeldColumns):
 
     def hold(self, rules: Sequence[BinRule]) -> None:
         """Make these rules the columns after the linear terms."""
-        place = {rule: k for k, rule in enumerate(self.rules)}
-        new = [rule for rule in rules if rule not in place]
-        unseen = [rule for rule in new if rule not in self._looked_at]
-        found = self._evaluator.evaluate(unseen)
-        seen = {**self._looked_at, **dict(zip(unseen, found, strict=True))}
-        place |= {rule: len(self.rules) + k for k, rule in enumerate(new)}
-        order = [place[rule] for rule in rules]
-        if new:
-            self._columns = np.concatenate([self._columns, *(seen[rule][None] for rule in new)])
-        if order != list(range(len(place))):
+        order = None
+        if list(rules[: len(self.rules)]) == self.rules:
+            new = rules[len(self.rules) :]
+        else:
+            place = {rule: k for k, rule in enumerate(self.rules)}
+            new = [rule for rule in rules if rule not in place]
+            place |= {rule: len(self.rules) + k for k, rule in enumerate(new)}
+            order = [place[rule] for rule in rules]
+        if len(new):
+            self._columns = np.concatenate([self._columns, self._look_up(new)])
+        for sums in (self._scores, self._shares):
+            sums.extend(len(new))
+            if order is not None:
+                sums.take(order)
+        if order is not None:
             self._columns = self._columns[order]
         self.rules = list(rules)
         self._looked_at = {}
 
+    def _look_up(self, rules: Sequence[BinRule]) -> WordArray:
+        """Return the columns of rules, most of which were looked at just now."""
+        unseen = [rule for rule in rules if rule not in self._looked_at]
+        if unseen:
+            self._looked_at.update(zip(unseen, self._evaluator.evaluate(unseen), strict=True))
+        return np.array([self._looked_at[rule] for rule in rules])
+
     def supports(self) -> FloatArray:
         """Return the weighted share of rows that each rule covers."""
-        new = [k for k, rule in enumerate(self.rules) if rule not in self._shares]
-        if new:
-            sums = self._sums.of_columns(self._columns[new], self._row_weights()).tolist()
-            self._shares.update(zip((self.rules[k] for k in new), sums, strict=True))
-        return np.array([self._shares[rule] for rule in self.rules])
+
+        def total(columns: WordArray) -> FloatArray:
+            return self._sums.of_columns(columns, self._row_weights())
+
+        return self._shares.of(self._columns, total).copy()
 
     def _row_weights(self) -> FloatArray:
         if self._weights is None:
@@ -185,7 +196,8 @@ class LocalEngine(HeldColumns):
     def accept(self, step: float) -> None:
         """Move by ``step`` along the proposed direction."""
         for rows in self._blocks():
-            self._eta[rows] += step * self._direction[rows]
+            ahead = self._direction[rows]
+            self._eta[rows] += ahead if step == 1.0 else step * ahead
         known = self._ahead.get(step)
         self._forget()
         self._loss = known
@@ -205,12 +217,11 @@ class LocalEngine(HeldColumns):
         gradient = self._gradient_rows()
         if self._fixed_score is None:
             self._fixed_score = np.concatenate([[gradient.sum()], self.linear @ gradient])
-        new = [k for k, rule in enumerate(self.rules) if rule not in self._scores]
-        if new:
-            columns = self._columns if len(new) == len(self.rules) else self._columns[new]
-            sums = self._sums.of_columns(columns, gradient).tolist()
-            self._scores.update(zip((self.rules[k] for k in new), sums, strict=True))
-        return np.concatenate([self._fixed_score, [self._scores[rule] for rule in self.rules]])
+
+        def total(columns: WordArray) -> FloatArray:
+            return self._sums.of_columns(columns, gradient)
+
+        return np.concatenate([self._fixed_score, self._scores.of(self._columns, total)])
 
     def project(self, values: FloatArray) -> FloatArray:
         """Return the sum of row values times each column."""
@@ -383,7 +394,7 @@ class LocalEngine(HeldColumns):
     def _forget(self) -> None:
         self._gradient = self._both = self._sampled = self._loss = self._fixed_score = None
         self._both_sums = self._dispersion = None
-        self._scores = {}
+        self._scores.forget()
         self._ahead = {}
         self._fresh = False
 

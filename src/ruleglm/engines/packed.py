@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
 
 def rule_starts(rules: Sequence[BinRule]) -> IntArray:
     """Return where each rule's conditions begin, and where the last one's end."""
-    return np.cumsum([0, *map(len, rules)], dtype=INDEX_DTYPE)
+    return np.array([0, *accumulate(map(len, rules))], INDEX_DTYPE)
 
 
 @lru_cache(maxsize=10_000)

@@ -10,7 +10,7 @@ from ruleglm.dtypes import FloatArray, IntArray, WordArray
 from ruleglm.engines.base import RowVector
 from ruleglm.engines.local import LocalEngine
 
-AT_A_POINT = "_eta", "_gradient", "_both", "_loss", "_sampled"
+AT_A_POINT = "_eta", "_gradient", "_both", "_both_sums", "_loss", "_sampled"
 """What a local engine has at a point, and computes anew at another."""
 
 
