@@ -240,9 +240,11 @@ class Walk:
 
     def polish(self, price: float) -> int:
         """Swap rules for neighbours while that helps; return the number of swaps that stay."""
+        found = self.neighbours(price)
+        if not found:
+            return 0
         before = self.record(price)
         objective = self.objective() + 0.5 * price * before.complexity
-        found = self.neighbours(price)
         table = self.offer(found)
         costs, luck = self.costs(), self.luck()
         values = price * costs + luck
