@@ -3,7 +3,7 @@
 Values are multiples of 1/4, so that sums are exact and the same in any order: equal means equal.
 """
 
-from itertools import pairwise
+from itertools import pairwise, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -237,6 +237,30 @@ def test_join_columns(seed, n_rows, n_columns, n_lists):
     compare(kernels.join_columns, slow_columns.join_columns, inputs, out)
 
 
+def hash_case(seed, n_rows, n_columns, number=0, alone=True):
+    inputs = draw_columns(np.random.default_rng(seed), n_columns, n_rows), n_rows, number, alone
+    return inputs, np.zeros((n_columns, 5), WORD_DTYPE)
+
+
+@relaxed
+@given(seeds, row_counts.filter(bool), column_counts, st.sampled_from([0, 1, 2**40]), st.booleans())
+def test_hash_columns(seed, n_rows, n_columns, number, alone):
+    inputs, out = hash_case(seed, n_rows, n_columns, number, alone)
+    compare(kernels.hash_columns, slow_columns.hash_columns, inputs, out)
+
+
+def test_columns_that_differ_in_a_few_rows_have_different_hashes():
+    rows = [0, 1, 31, 32, 62, 63, 64, 95, 96, 126, 127, 128, 159, 191]
+    dense = np.array(list(product([False, True], repeat=len(rows))))
+    every = np.zeros((len(dense), 192), np.bool_)
+    every[:, rows] = dense
+    out = np.zeros((len(dense), 5), WORD_DTYPE)
+    with uncompiled():
+        kernels.hash_columns(slow_columns.pack_rows(every), 192, 0, False, out)
+    for hashes in out[:, :4].T:
+        assert len(np.unique(hashes)) == len(dense)
+
+
 def count_case(seed, n_rows, n_left, n_right):
     rng = np.random.default_rng(seed)
     pair = draw_columns(rng, n_left, n_rows), draw_columns(rng, n_right, n_rows)
@@ -464,6 +488,7 @@ CALLS = {
     "fill_covered": lambda: covered_case(0, 10, 2, 1, 2),
     "evaluate_rules": lambda: rule_case(0, 10, 2),
     "join_columns": lambda: join_case(0, 10, 3, 2),
+    "hash_columns": lambda: hash_case(0, 10, 2),
     "count_gram": lambda: count_case(0, 10, 1, 2),
     "unpack_words": lambda: panel_case(0, 10, 2),
     "weighted_gram": lambda: gram_case(0, 10, 2),

@@ -37,6 +37,27 @@ def join_columns(columns, places, starts, n_rows, out):
     out[:] = pack_rows(joined)
 
 
+def hash_columns(columns, n_rows, number, alone, out):
+    whole = sum(1 << row for row in range(n_rows))
+    for column, hashes in zip(columns.tolist(), out, strict=True):
+        rows = sum(word << 64 * w for w, word in enumerate(column))
+        hashes[4] = first = number == 0 and rows & 1
+        for side, places in ((rows, slice(0, 2)), (whole - rows, slice(2, 4))):
+            if not alone or bool(first) == (places.start == 2):
+                hashes[places] = hash_words(side, len(column), number)
+
+
+def hash_words(rows, n_words, number):
+    one = two = number + 0x9E3779B97F4A7C15
+    for w in range(n_words):
+        word = (rows >> 64 * w) % 2**64
+        word = (word ^ word >> 32) * 0xD6E8FEB86659FD93 % 2**64
+        one = (one ^ word) * 0xFF51AFD7ED558CCD % 2**64
+        two = (two ^ word) * 0xC4CEB9FE1A85EC53 % 2**64
+        one, two = one ^ one >> 32, two ^ two >> 29
+    return one, two
+
+
 def count_gram(left, right, out):
     out[:] = unpack_rows(left) @ unpack_rows(right).T
 

@@ -4,12 +4,12 @@ A split is named by a sum over parts of the rows, so that parts in several place
 without sending rows: each gives a hash of its bits as they are and one of their complement.
 """
 
-import hashlib
 from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
 
+from ruleglm import kernels
 from ruleglm.dtypes import WORD_DTYPE, WordArray
 
 CoverageName: TypeAlias = tuple[bytes, bool]
@@ -31,23 +31,8 @@ def hash_columns(
     alone : bool, whether there is no other part; then only the words that name a column are filled
     """
     out = np.zeros((len(columns), 5), WORD_DTYPE)
-    last = ~np.uint64(0) >> np.uint64(-n_rows % 64)
-    turned = np.zeros(len(columns), np.bool_) if number else columns[:, 0] & np.uint64(1) == 1
-    out[:, 4] = turned
-    for words, turn, sums in zip(columns, turned.tolist(), out, strict=True):
-        if not (alone and turn):
-            sums[:2] = _hash(words, number)
-        if not alone or turn:
-            others = ~words
-            others[-1] &= last
-            sums[2:4] = _hash(others, number)
+    kernels.hash_columns(columns, n_rows, number, alone, out)
     return out
-
-
-def _hash(words: WordArray, number: int) -> WordArray:
-    salt = number.to_bytes(8, "little")
-    digest = hashlib.blake2b(words.tobytes(), digest_size=16, salt=salt).digest()
-    return np.frombuffer(digest, WORD_DTYPE)
 
 
 def name_columns(sums: WordArray) -> list[CoverageName]:

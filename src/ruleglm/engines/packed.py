@@ -33,13 +33,15 @@ class Evaluator:
     def evaluate(self, rules: Sequence[BinRule]) -> WordArray:
         """Evaluate rules into packed columns, shape (n_rules, n_words)."""
         conditions = [condition for rule in rules for condition in rule]
-        n_words = self._kept.shape[1]
-        self._keep(list(dict.fromkeys(c for c in conditions if c not in self._places)))
-        if any(condition not in self._places for condition in conditions):
+        places = [self._places.get(condition, -1) for condition in conditions]
+        if -1 in places:
+            self._keep(list(dict.fromkeys(c for c in conditions if c not in self._places)))
+            places = [self._places.get(condition, -1) for condition in conditions]
+        if -1 in places:
             return evaluate(self._codes, rules)
-        places = np.array([self._places[condition] for condition in conditions], INDEX_DTYPE)
-        out = np.empty((len(rules), n_words), WORD_DTYPE)
-        kernels.join_columns(self._kept, places, rule_starts(rules), self._codes.shape[1], out)
+        which, starts = np.array(places, INDEX_DTYPE), rule_starts(rules)
+        out = np.empty((len(rules), self._kept.shape[1]), WORD_DTYPE)
+        kernels.join_columns(self._kept, which, starts, self._codes.shape[1], out)
         return out
 
     def _keep(self, new: list[tuple[int, int]]) -> None:
@@ -47,7 +49,7 @@ class Evaluator:
         n_words = self._kept.shape[1]
         if (len(self._places) + len(new)) * n_words > MAX_KEPT:
             self._places, self._kept = {}, self._kept[:0]
-        if not new or len(new) * n_words > MAX_KEPT:
+        if len(new) * n_words > MAX_KEPT:
             return
         first, size = len(self._places), len(self._places) + len(new)
         if size > len(self._kept):

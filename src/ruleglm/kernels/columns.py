@@ -71,6 +71,59 @@ def join_columns(columns, places, starts, n_rows, out):
 
 
 @kernel
+def hash_columns(columns, n_rows, number, alone, out):
+    """Hash the rows that each column has, and those that it leaves out, to two words each.
+
+    Parameters
+    ----------
+    columns : (n_columns, n_words) uint64
+    n_rows : int, at least 1
+    number : int, of the part that these rows are; 0 has the very first row
+    alone : bool, whether there is no other part; then what names the column is hashed only
+    out : (n_columns, 5) uint64, OUT, zero before: the hash of the rows covered, that of the others,
+        and whether the very first row is covered
+    """
+    none, every = np.uint64(0), ~np.uint64(0)
+    kept = every >> np.uint64(64 * columns.shape[1] - n_rows)
+    for k in range(columns.shape[0]):
+        first = columns[k, 0] & np.uint64(1) if number == 0 else none
+        out[k, 4] = first
+        if not (alone and first):
+            hash_words(columns[k], none, kept, number, out[k, :2])
+        if first or not alone:
+            hash_words(columns[k], every, kept, number, out[k, 2:4])
+
+
+@kernel
+def hash_words(words, flip, kept, number, out):
+    """Hash words to two, the last OUT: each word is mixed into both.
+
+    Products spread bits over those above, shifts bring them down again.
+
+    Parameters
+    ----------
+    words : (n_words,) uint64
+    flip : uint64, the bits to turn in every word
+    kept : uint64, the bits of the last word that count
+    number : int, to begin with
+    out : (2,) uint64, OUT
+    """
+    half, less = np.uint64(32), np.uint64(29)
+    one = two = np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
+    last = words.shape[0] - 1
+    for w in range(words.shape[0]):
+        word = words[w] ^ flip
+        if w == last:
+            word &= kept
+        word = (word ^ (word >> half)) * np.uint64(0xD6E8FEB86659FD93)
+        one = (one ^ word) * np.uint64(0xFF51AFD7ED558CCD)
+        two = (two ^ word) * np.uint64(0xC4CEB9FE1A85EC53)
+        one ^= one >> half
+        two ^= two >> less
+    out[0], out[1] = one, two
+
+
+@kernel
 def count_gram(left, right, out):
     """Count the rows that each pair of columns shares.
 
