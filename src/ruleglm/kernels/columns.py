@@ -164,11 +164,13 @@ def unpack_words(columns, row_weights, n_old, begin, end, plain, weighted):
                 word = np.int64(columns[a, (begin + base) >> 6])
             for r in range(64):
                 plain[a, base + r] = here if (word & (one << np.int64(r))) != 0 else none
+    weights = row_weights[begin:end]
     for a in range(n_old, columns.shape[0]):
+        ones, line = plain[a], weighted[a - n_old]
         for r in range(count):
-            weighted[a - n_old, r] = plain[a, r] * row_weights[begin + r]
+            line[r] = ones[r] * weights[r]
         for r in range(count, PANEL):
-            weighted[a - n_old, r] = none
+            line[r] = none
 
 
 @kernel
