@@ -209,6 +209,9 @@ def rule_case(seed, n_rows, n_rules):
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(INDEX_DTYPE)
     features = rng.integers(0, 3, size=starts[-1]).astype(INDEX_DTYPE)
     tables = (rng.random((starts[-1], MAX_BINS)) < 0.7).astype(np.uint8)
+    for k in np.flatnonzero(rng.random(len(tables)) < 0.7):
+        first, last = rng.integers(0, MAX_BINS + 1, size=2)  # of one run, or of none
+        tables[k] = (np.arange(MAX_BINS) >= first) & (np.arange(MAX_BINS) < last)
     codes = rng.integers(0, MAX_BINS, size=(3, n_rows)).astype(CODE_DTYPE)
     out = rng.integers(0, 2**63, size=(n_rules, (n_rows + 63) // 64)).astype(WORD_DTYPE)
     return (codes, features, tables, starts), out

@@ -26,22 +26,50 @@ def evaluate_rules(codes, features, tables, starts, out):
     starts : (n_rules + 1,) int64, where each rule's conditions lie
     out : (n_rules, n_words) uint64, OUT
     """
-    n_rows = codes.shape[1]
+    n_words = out.shape[1]
+    last = ~np.uint64(0) >> np.uint64(64 * n_words - codes.shape[1])
     for k in range(starts.shape[0] - 1):
-        for w in range(out.shape[1]):
-            first = 64 * w
-            count = min(64, n_rows - first)
-            word = ~np.uint64(0)
-            if count < 64:
-                word = (np.uint64(1) << np.uint64(count)) - np.uint64(1)
-            for c in range(starts[k], starts[k + 1]):
-                table = tables[c]
-                row_codes = codes[features[c], first : first + count]
-                bits = np.uint64(0)
-                for r in range(count):
-                    bits |= np.uint64(table[row_codes[r]]) << np.uint64(r)
-                word &= bits
-            out[k, w] = word
+        for w in range(n_words):
+            out[k, w] = ~np.uint64(0) if w < n_words - 1 else last
+        for c in range(starts[k], starts[k + 1]):
+            meet_condition(codes[features[c]], tables[c], out[k])
+
+
+@kernel
+def meet_condition(codes, table, words):
+    """Take out of a column the rows whose codes a condition does not allow.
+
+    Codes of one run, such as those up to a threshold, are compared: vectors can do that.
+
+    Parameters
+    ----------
+    codes : (n_rows,) uint8
+    table : (256,) uint8, whether a code satisfies the condition
+    words : (n_words,) uint64, OUT
+    """
+    first, last = find_run(table)
+    least = np.uint8(first)
+    width = np.uint8(np.uint8(last) - least)
+    for w in range(words.shape[0]):
+        row_codes = codes[64 * w : 64 * w + 64]
+        bits = np.uint64(0)
+        if row_codes.shape[0] < 64 or first > last:
+            for r in range(row_codes.shape[0]):
+                bits |= np.uint64(table[row_codes[r]]) << np.uint64(r)
+        else:
+            for r in range(64):
+                inside = np.uint8(row_codes[r] - least) <= width  # what is below wraps around
+                bits |= np.uint64(inside) << np.uint64(r)
+        words[w] &= bits
+
+
+@kernel
+def find_run(table):
+    """Return the first and the last code that is allowed if all between are, else 1 and 0."""
+    allowed = np.flatnonzero(table)
+    if allowed.shape[0] == 0 or allowed[-1] - allowed[0] >= allowed.shape[0]:
+        return 1, 0
+    return allowed[0], allowed[-1]
 
 
 @kernel
