@@ -120,6 +120,29 @@ def test_parts_sample_the_rows_that_the_whole_does(seed, cuts, n_sampled):
 @each_family
 @given(seed=seeds, cuts=cuts)
 @relaxed
+def test_a_trial_leaves_nothing_behind(name, seed, cuts):
+    case = draw_case(seed, name)
+    whole, split = case.engine(3), split_engine(case, cuts)
+    add_rules(split, case.rules[:3])
+    split.set_coefficients(case.coef[:6])
+    for engine in (whole, split):
+        engine.gram()
+        engine.propose(np.linspace(-0.1, 0.1, engine.n_columns))
+        engine.losses((1.0,))
+        add_rules(engine, case.rules[3:-1])
+    agree(split.score(), whole.score())
+    for engine in (whole, split):
+        engine.propose(np.linspace(-0.1, 0.1, engine.n_columns))
+        engine.losses((1.0,))
+        engine.score()
+        engine.accept(1.0)
+        add_rules(engine, case.rules[-1:])
+    agree(split.score(), whole.score())
+
+
+@each_family
+@given(seed=seeds, cuts=cuts)
+@relaxed
 def test_parts_move_as_the_whole(name, seed, cuts):
     case = draw_case(seed, name)
     rng = np.random.default_rng(seed)

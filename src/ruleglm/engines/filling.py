@@ -76,8 +76,9 @@ class FeatureSums:
     def _places(self, features: IntArray) -> IntArray:
         """Return where the bins of these features lie."""
         sizes = self._n_bins[features]
-        ends = np.cumsum(sizes)
-        return np.arange(ends[-1]) + np.repeat(self._starts[features] - ends + sizes, sizes)
+        before = np.cumsum(sizes) - sizes
+        places: IntArray = np.repeat(self._starts[features] - before, sizes)
+        return places + np.arange(len(places))
 
 
 def bin_starts(n_bins: IntArray) -> IntArray:

@@ -36,6 +36,7 @@ class Part(LocalEngine):
         self._forget()
         answer = self.standing()
         self._trial = step, {name: getattr(self, name) for name in AT_A_POINT}
+        self._forget()  # the scores too, which are of the trial
         vars(self).update(before)
         return answer
 
@@ -48,6 +49,7 @@ class Part(LocalEngine):
         """Move by ``step`` along the proposed direction."""
         trial, self._trial = self._trial, None
         if trial is not None and trial[0] == step:
+            self._forget()
             vars(self).update(trial[1])
         else:
             super().accept(step)
