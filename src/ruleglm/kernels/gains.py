@@ -295,6 +295,10 @@ def gain_pairs(
                     histograms[v], starts[t], size, width, stride, step, top[g] >= 0, running[v]
                 )
             for c in range(first[f], first[f + 1]):
+                if not deep and not may_exceed(
+                    running, lo[c], hi[c], negate[c], size, width, top[g], share, ridge, best[t, 0]
+                ):
+                    continue
                 take_line(running[0], lo[c], hi[c], negate[c], size, width, slopes)
                 take_line(running[1], lo[c], hi[c], negate[c], size, width, curves)
                 own = sign_of(lo[c], hi[c], top[f], way[f])
@@ -347,6 +351,47 @@ def take_line(running, lo, hi, negate, size, width, out):
     if negate:
         for k in range(width):
             out[k] = running[size - 1, k] - out[k]
+
+
+@finite_kernel
+def may_exceed(running, lo, hi, negate, size, width, top, share, ridge, least):
+    """Tell whether a condition on the first axis may, with one on the second, gain over ``least``.
+
+    Most do not, and this takes neither the line of the condition nor divisions, for which
+    :func:`scan_gains` waits.
+
+    Parameters
+    ----------
+    running : (2, at least size + 1, at least width) float64, of ``g`` and ``h``, see run_sums
+    lo, hi, negate, size, width : see take_line
+    top, share, ridge : see scan_gains
+    least : float
+    """
+    bar = least * (1.0 - 1e-9)  # rounding must decide nothing
+    way = -1.0 if negate else 1.0
+    start = size - 1 if negate else 0
+    slopes, slopes_lo, slopes_hi = running[0, start], running[0, lo], running[0, hi + 1]
+    curves, curves_lo, curves_hi = running[1, start], running[1, lo], running[1, hi + 1]
+    total, curve = 0.0, 0.0
+    for k in range(top if top >= 0 else 0, top + 1 if top >= 0 else width - 1):
+        total += slopes[k] + way * (slopes_hi[k] - slopes_lo[k])
+        curve += curves[k] + way * (curves_hi[k] - curves_lo[k])
+    found = False
+    for k in range(top if top >= 0 else -1 - top):
+        g = slopes[k] + way * (slopes_hi[k] - slopes_lo[k])
+        h = curves[k] + way * (curves_hi[k] - curves_lo[k])
+        found |= g * g > bar * (h - h * h * share + ridge)
+        g, h = total - g, curve - h
+        found |= g * g > bar * (h - h * h * share + ridge)
+    k = width - 2
+    if top >= 0:
+        total = slopes[k] + way * (slopes_hi[k] - slopes_lo[k])
+        curve = curves[k] + way * (curves_hi[k] - curves_lo[k])
+    found |= total * total > bar * (curve - curve * curve * share + ridge)
+    k = width - 1
+    g = slopes[k] + way * (slopes_hi[k] - slopes_lo[k]) - (total if top >= 0 else 0.0)
+    h = curves[k] + way * (curves_hi[k] - curves_lo[k]) - (curve if top >= 0 else 0.0)
+    return found | (g * g > bar * (h - h * h * share + ridge))
 
 
 @finite_kernel
