@@ -39,6 +39,12 @@ def solve_factored(factor: FloatArray, right: FloatArray) -> FloatArray:
     return answer
 
 
+def nearly_collinear(matrix: FloatArray, factor: FloatArray) -> bool:
+    """Tell whether only rounding gives a matrix an inverse."""
+    left = np.diagonal(factor) ** 2
+    return bool((left <= COLLINEAR * np.diagonal(matrix)).any())
+
+
 def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) -> FloatArray:
     """Solve a system with a positive matrix; without an inverse, take the shortest solution.
 
@@ -48,10 +54,8 @@ def solve_positive(matrix: FloatArray, right: FloatArray, strict: bool = False) 
         factor = factor_positive(matrix)
     except LinAlgError:
         factor = None
-    if factor is not None:
-        left = np.diagonal(factor) ** 2
-        if not strict or (left > COLLINEAR * np.diagonal(matrix)).all():
-            return solve_factored(factor, right)
+    if factor is not None and not (strict and nearly_collinear(matrix, factor)):
+        return solve_factored(factor, right)
     if strict:
         raise LinAlgError("columns are collinear")
     with np.errstate(over="ignore", invalid="ignore"):

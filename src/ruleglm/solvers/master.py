@@ -127,10 +127,11 @@ def refit(
     ridges[0] = 0.0
     inside = np.arange(len(coef)) if members is None else np.flatnonzero(members)
     signs = engine.column_signs()[inside]
+    block, own = np.ix_(inside, inside), ridges[inside]
 
     def model(gram: FloatArray, score: FloatArray, coef: FloatArray) -> FloatArray:
-        matrix = gram[np.ix_(inside, inside)]
-        matrix[np.diag_indices(len(inside))] += ridges[inside]
+        matrix = gram[block]
+        matrix.flat[:: len(inside) + 1] += own
         target = coef.copy()
         slope = (score + ridges * coef)[inside]
         matrix[0, 0] = max(matrix[0, 0], abs(slope[0]) / LONGEST_STEP, 1e-300)
@@ -374,8 +375,17 @@ def search_line(
     return 0.0
 
 
-def center(engine: Engine, coef: FloatArray, free: Sequence[int] | IntArray = (0,)) -> None:
-    """Move the free coefficients until their gradient is nothing, as the certificate needs."""
+def center(
+    engine: Engine,
+    coef: FloatArray,
+    free: Sequence[int] | IntArray = (0,),
+    *,
+    most: float = 0.0,
+) -> None:
+    """Move the free coefficients until their gradient is nothing, as the certificate needs.
+
+    That of an intercept alone may be left at ``most``.
+    """
     if len(free) > 1:
         center_all(engine, coef, free)
         return
@@ -383,7 +393,7 @@ def center(engine: Engine, coef: FloatArray, free: Sequence[int] | IntArray = (0
     unit[0] = 1.0
     for _ in range(5):
         positive, negative = engine.gradient_masses()
-        if abs(positive - negative) <= 1e-9 * (positive + negative):
+        if abs(positive - negative) <= max(most, 1e-9 * (positive + negative)):
             return
         change = (negative - positive) / max(engine.hessian_sum(), 1e-300)
         engine.propose(change * unit)

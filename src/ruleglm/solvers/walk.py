@@ -309,12 +309,13 @@ class Walk:
         self.balance(tol)
 
     def balance(self, tol: float) -> None:
-        """Fit the intercept exactly, if what it leaves would look like the gain of a rule.
+        """Fit the intercept until what it leaves does not look like the gain of a rule.
 
         Gains of rules take it for fitted; of many rows, the ridge of the search hides little.
         """
-        if self.engine.score()[0] ** 2 > tol * self.pricer.ridge:
-            center(self.engine, self.coef)
+        most = np.sqrt(tol * self.pricer.ridge)
+        if abs(self.engine.score()[0]) > most:
+            center(self.engine, self.coef, most=most)
             self.loss = float(self.engine.losses((0.0,))[0])
 
     def turned(self) -> BoolArray:
