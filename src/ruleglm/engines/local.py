@@ -256,14 +256,9 @@ class LocalEngine(HeldColumns):
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
-        if self._both is not None:
-            return float(self._both[1].sum())
-
-        def block_sum(rows: slice) -> float:
-            _, hessian = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
-            return self._mean_part(hessian, rows)
-
-        return float(sum(self.workers.map(block_sum, self._blocks(), 10 * self.n_rows)))
+        if self.family.constant_hessian:
+            return self._mean_part(np.ones(self.n_rows), slice(None))
+        return float(self._both_rows()[1].sum())
 
     def dispersion(self) -> float:
         """Return the mean squared derivative of the loss over the mean second derivative."""
@@ -445,8 +440,12 @@ class LocalEngine(HeldColumns):
         return self._both
 
     def _gradient_rows(self) -> FloatArray:
-        if self._gradient is None:
-            self._gradient = self._derive(0)
+        """Return the first derivatives; the second ones, where they vary, come with them."""
+        if self._gradient is not None:
+            return self._gradient
+        if not self.family.constant_hessian:
+            return np.asarray(self._both_rows()[0])
+        self._gradient = self._derive(0)
         return self._gradient
 
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
@@ -474,12 +473,13 @@ class LocalEngine(HeldColumns):
 
     def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
         linear, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
+        used = np.flatnonzero(linear).tolist()
         work = self.n_rows * (1 + int(np.count_nonzero(coef)) // 8)
 
         def add(rows: slice) -> None:
             out[rows] += coef[0]
-            if self.n_linear:
-                out[rows] += linear @ self.linear[:, rows]
+            for j in used:
+                out[rows] += linear[j] * self.linear[j, rows]
             kernels.add_columns(self._columns, rules, rows.start, rows.stop, out)
 
         self.workers.map(add, self._sums.parts(work), work)
