@@ -576,6 +576,17 @@ def test_pursuit_adds_no_specialisation(kernel):
     assert len(getattr(kernel, "signatures", ())) <= 1, kernel.signatures
 
 
+def test_a_pursuit_on_a_sample_of_the_rows_does_not_end_early(monkeypatch):
+    """On the sample, the best of many pairs are best by luck; on all rows nothing is in them."""
+    monkeypatch.setattr("ruleglm.engines.filling.SAMPLE_ROWS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 12))
+    both = (X[:, 0] > 0.0) & (X[:, 1] > 0.0)
+    y = both + np.sin(2.0 * X[:, 2]) + 0.5 * X[:, 3] * X[:, 4] + rng.standard_normal(4000)
+    model = RuleRegressor(penalty="l0", bins="auto", max_complexity=40).fit(X, y)
+    assert model.complexity_ > 35
+
+
 def test_a_pursuit_without_room_for_a_term_does_not_search(monkeypatch):
     def search(*args, **more):
         raise AssertionError("searched")

@@ -73,6 +73,8 @@ class Engine(Protocol):
     family: Family
     rules: list[BinRule]
     degrees: list[int]
+    sampled: bool
+    """Whether coarse histograms are over a sample of the rows."""
     workers: Workers
 
     @property

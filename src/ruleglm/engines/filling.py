@@ -24,23 +24,27 @@ class Sample:
     ----------
     n_total : int, rows of all parts
     first : int, rows of the parts before this one
+
+    Attributes
+    ----------
+    every : int, k; 1 for all rows
     """
 
-    def __init__(self, n_total: int, first: int) -> None:
-        self._every = max(1, n_total // SAMPLE_ROWS)
-        self._first = -first % self._every
+    def __init__(self, n_total: int, first: int = 0) -> None:
+        self.every = max(1, n_total // SAMPLE_ROWS)
+        self._first = -first % self.every
 
     def take(self, codes: CodeArray) -> CodeArray:
         """Return the sample's columns of an array with a column for each row."""
-        if self._every == 1:
+        if self.every == 1:
             return codes
-        return np.ascontiguousarray(codes[:, self._first :: self._every])
+        return np.ascontiguousarray(codes[:, self._first :: self.every])
 
     def scale(self, values: FloatArray) -> FloatArray:
         """Return row values of the sample, so scaled that sums estimate those over all rows."""
-        if self._every == 1:
+        if self.every == 1:
             return values
-        return self._every * values[:, self._first :: self._every]
+        return self.every * values[:, self._first :: self.every]
 
 
 class FeatureSums:

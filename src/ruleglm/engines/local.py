@@ -97,6 +97,7 @@ class LocalEngine(HeldColumns):
         self._dispersion: float | None = None
         self._scores, self._shares = ColumnSums(), ColumnSums()
         self._sample = Sample(self._n_total, first)
+        self.sampled = self._sample.every > 1
         self._sampled: FloatArray | None = None
         self._coarse = self._sample.take(codes), n_bins
         self._frozen = np.empty(0)

@@ -13,6 +13,7 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray, WordArray
 from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
+from ruleglm.engines.filling import Sample
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.part import Part, combine
 from ruleglm.families import NULL_ETA_LIMIT, Family, shift_intercept
@@ -93,6 +94,7 @@ class PartsEngine(HeldColumns):
         self.coef = np.zeros(self.n_columns)
         self._delta = np.zeros(self.n_columns)
         self._coarse_bins = n_bins
+        self.sampled = Sample(n_rows).every > 1
         self._score: FloatArray | None = None
         self._ahead: tuple[float, tuple[float, ...], FloatArray] | None = None
         self._sums: tuple[float, ...] | None = None

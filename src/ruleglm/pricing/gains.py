@@ -213,9 +213,9 @@ class GainPricer:
         if len(self.table.splitting):
             yield from self._score_features(engine, total)
         if self._exhaustive or len(self._pairs) <= N_HOT:
-            yield from self._score_pairs(engine, total)
+            yield from self._score_pairs(engine, total, self._pairs)
         else:
-            yield from self._score_coarse_pairs(engine, total, full=full)
+            yield from self._score_hot_pairs(engine, total, full=full)
         if self._exhaustive and self._max_degree > 2 and full:
             yield from self._score_triples(engine, total, limits)
 
@@ -295,11 +295,11 @@ class GainPricer:
             if made is not None:
                 yield made
 
-    def _score_pairs(self, engine: Engine, total: float) -> Iterator[Scored]:
-        """Score the best rules of each pair of features on all bins."""
+    def _score_pairs(self, engine: Engine, total: float, pairs: IntArray) -> Iterator[Scored]:
+        """Score the best rules of each pair of features on all bins and rows."""
         degrees = np.array([2, 3, 3], INDEX_DTYPE)
         deep = self._exhaustive and self._max_degree > 2
-        for part in _batches(self._pairs, self.table.n_bins):
+        for part in _batches(pairs, self.table.n_bins):
             best, where = self._score_tuples(engine, total, part, deep=deep)
 
             def conditions(k: int, part: IntArray = part, where: IntArray = where) -> Conditions:
@@ -308,24 +308,39 @@ class GainPricer:
 
             yield Scored(best.ravel(), np.tile(degrees, len(part)), conditions)
 
-    def _score_coarse_pairs(self, engine: Engine, total: float, *, full: bool) -> Iterator[Scored]:
-        """Score the best rule of each pair of features on coarse bins; polishing refines them."""
-        if full:
-            self._hot = self._pairs
+    def _score_hot_pairs(self, engine: Engine, total: float, *, full: bool) -> Iterator[Scored]:
+        """Score the best rules of the pairs of features that are best on coarse bins.
+
+        Where the coarse bins are of a sample, it only says which pairs are worth a look: the best
+        of many gains on a sample are best by luck, and on all rows there may be nothing in them.
+        """
+        if full or not engine.sampled:
+            scored = self._score_coarse_pairs(engine, total, self._pairs if full else self._hot)
+            if not engine.sampled:
+                yield scored
+                return
+        yield from self._score_pairs(engine, total, self._hot)
+
+    def _score_coarse_pairs(self, engine: Engine, total: float, pairs: IntArray) -> Scored:
+        """Score the best rule of each pair of features on coarse bins, and keep the best pairs.
+
+        Polishing refines the rules.
+        """
         found = [
-            (part, *self._score_tuples(engine, total, part, coarse=True))
-            for part in _batches(self._hot, self._coarse.table.n_bins)
+            self._score_tuples(engine, total, part, coarse=True)
+            for part in _batches(pairs, self._coarse.table.n_bins)
         ]
-        pairs, bests, wheres = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        bests, wheres = (np.concatenate(parts) for parts in zip(*found, strict=True))
         kept = np.sort(np.argsort(-bests[:, 0], kind="stable")[:N_HOT])
         self._hot = pairs[kept]
+        features, places = self._hot.tolist(), wheres[kept, 0].tolist()
+        table, fine = self._coarse.table, self._coarse.fine_mask
 
         def conditions(k: int) -> Conditions:
-            (f, g), (c, code, _) = pairs[kept[k]].tolist(), wheres[kept[k], 0].tolist()
-            table, fine = self._coarse.table, self._coarse.fine_mask
+            (f, g), (c, code, _) = features[k], places[k]
             return [(f, fine(f, table.masks[c])), (g, fine(g, table.coded_mask(g, code)))]
 
-        yield Scored(bests[kept, 0], np.full(len(kept), 2, INDEX_DTYPE), conditions)
+        return Scored(bests[kept, 0], np.full(len(kept), 2, INDEX_DTYPE), conditions)
 
     def _score_tuples(
         self,
