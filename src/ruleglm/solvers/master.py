@@ -375,17 +375,8 @@ def search_line(
     return 0.0
 
 
-def center(
-    engine: Engine,
-    coef: FloatArray,
-    free: Sequence[int] | IntArray = (0,),
-    *,
-    most: float = 0.0,
-) -> None:
-    """Move the free coefficients until their gradient is nothing, as the certificate needs.
-
-    That of an intercept alone may be left at ``most``.
-    """
+def center(engine: Engine, coef: FloatArray, free: Sequence[int] | IntArray = (0,)) -> None:
+    """Move the free coefficients until their gradient is nothing, as the certificate needs."""
     if len(free) > 1:
         center_all(engine, coef, free)
         return
@@ -393,7 +384,7 @@ def center(
     unit[0] = 1.0
     for _ in range(5):
         positive, negative = engine.gradient_masses()
-        if abs(positive - negative) <= max(most, 1e-9 * (positive + negative)):
+        if abs(positive - negative) <= 1e-9 * (positive + negative):
             return
         change = (negative - positive) / max(engine.hessian_sum(), 1e-300)
         engine.propose(change * unit)

@@ -16,7 +16,7 @@ from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost, rule_costs
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.columns import null_coefficients, spread_ridge
-from ruleglm.solvers.master import center, refit
+from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise
 
 GROWTH = 1.0
@@ -57,6 +57,9 @@ WORTHWHILE = 0.05
 
 ACCURACY = 0.02
 """Share of a round's gain to which coefficients are fitted."""
+
+N_BALANCE = 5
+"""The most steps that the intercept takes by itself."""
 
 HUGE = 1e100
 """Loss without a term that is about to go, at which its derivatives are of no use."""
@@ -313,10 +316,18 @@ class Walk:
 
         Gains of rules take it for fitted; of many rows, the ridge of the search hides little.
         """
-        most = np.sqrt(tol * self.pricer.ridge)
-        if abs(self.engine.score()[0]) > most:
-            center(self.engine, self.coef, most=most)
-            self.loss = float(self.engine.losses((0.0,))[0])
+        engine, most = self.engine, np.sqrt(tol * self.pricer.ridge)
+        unit = np.zeros(len(self.coef))
+        unit[0] = 1.0
+        for _ in range(N_BALANCE):
+            slope = engine.score()[0]
+            step = -slope / max(engine.hessian_sum(), 1e-300)
+            if abs(slope) <= most or abs(step) > 1.0:  # that far, there is no curvature to go by
+                break
+            engine.propose(step * unit)
+            engine.accept(1.0)
+            self.coef = self.coef + step * unit
+        self.loss = float(engine.losses((0.0,))[0])
 
     def turned(self) -> BoolArray:
         """Return which terms are at 0 because their coefficients would have the wrong sign."""
