@@ -125,8 +125,7 @@ class GainPricer:
         self._hot = self._pairs
         self._coarse = CoarseBins(table)
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
-        limited = table.constraints.limits_interactions
-        self._partners = cache(table.partners) if limited else None
+        self.partners = cache(table.partners)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
         self._lucks = np.array(self._luck)
 
@@ -395,7 +394,7 @@ class GainPricer:
         if not bases:
             return {}
         rules = [one.rule for one in bases]
-        wanted = self._partners_of(rules)
+        wanted = np.array([self.partners(rule) for rule in rules])
         histograms = engine.histograms_within(rules, VECTORS, wanted)
         gains, codes = self.scan_within(rules, histograms, wanted, total)
         features = np.argmax(gains, axis=1)
@@ -413,12 +412,6 @@ class GainPricer:
             if new is not None and self.worth(new.gain, new.degree, noise) > least[k]:
                 longer[rules[k]] = new
         return longer
-
-    def _partners_of(self, rules: Sequence[BinRule]) -> BoolArray:
-        """Return the features that each rule may have a condition on, see `partners`."""
-        if self._partners is None:
-            return np.tile(self.table.readable, (len(rules), 1))
-        return np.array([self._partners(rule) for rule in rules])
 
     def scan_within(
         self,
