@@ -127,7 +127,6 @@ class GainPricer:
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
         self.partners = cache(table.partners)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
-        self._lucks = np.array(self._luck)
 
     def prepare(self, engine: Engine) -> None:
         """Get to know an engine that stands at the empty model.
@@ -158,7 +157,7 @@ class GainPricer:
 
     def lucks(self, degrees: Sequence[int] | IntArray) -> FloatArray:
         """Return what is taken off the gain of each of some rules, in units of noise."""
-        return self._lucks[np.minimum(np.asarray(degrees, INDEX_DTYPE), len(self._lucks) - 1)]
+        return np.array(self._luck)[np.minimum(degrees, len(self._luck) - 1).astype(INDEX_DTYPE)]
 
     def worths(self, gains: FloatArray, degrees: IntArray, noise: float) -> FloatArray:
         """Return what many rules are worth, see `worth`."""
