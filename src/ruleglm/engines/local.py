@@ -242,11 +242,11 @@ class LocalEngine(HeldColumns):
 
     def freeze(self) -> None:
         """Keep the second derivatives of the rows where the model stands."""
+        self._frozen = np.empty(0)  # make room
         if self._both is not None:
             self._frozen = self._both[1].copy()
             return
-        self._gradient = None
-        self._frozen = np.empty(0)  # make room; the gradient comes back
+        self._gradient = None  # it comes back
         self._frozen = self._derive(1)
 
     def gram_rows(self, n_known: int) -> FloatArray:
@@ -257,9 +257,11 @@ class LocalEngine(HeldColumns):
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
-        if self.family.constant_hessian:
-            return self._mean_part(np.ones(self.n_rows), slice(None))
-        return float(self._both_rows()[1].sum())
+        if not self.family.constant_hessian:
+            return float(self._both_rows()[1].sum())
+        if self._weights is None:
+            return self.n_rows / self._n_total
+        return float(self._weights.sum())
 
     def dispersion(self) -> float:
         """Return the mean squared derivative of the loss over the mean second derivative."""
@@ -441,12 +443,8 @@ class LocalEngine(HeldColumns):
         return self._both
 
     def _gradient_rows(self) -> FloatArray:
-        """Return the first derivatives; the second ones, where they vary, come with them."""
-        if self._gradient is not None:
-            return self._gradient
-        if not self.family.constant_hessian:
-            return np.asarray(self._both_rows()[0])
-        self._gradient = self._derive(0)
+        if self._gradient is None:
+            self._gradient = self._derive(0)
         return self._gradient
 
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
