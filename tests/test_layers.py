@@ -48,9 +48,11 @@ NARROWER = {  # modules that know less than the layers below them
     "checks": {"families", "dtypes"},
 }
 
-LIBRARIES = {"kernels": {"numpy", "numba"}}  # beside the standard library; others use any
+LIBRARIES = {
+    "kernels": {"numpy", "numba", "llvmlite"}
+}  # beside the standard library; others use any
 
-ONLY_IN = {"numba": "kernels"}
+ONLY_IN = {"numba": "kernels", "llvmlite": "kernels"}
 
 HEIGHT = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 SOURCE = Path(ruleglm.__file__).parent

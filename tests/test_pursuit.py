@@ -301,7 +301,7 @@ def test_the_ridge_of_the_search_falls_as_the_model_becomes_sure(name):
     step = np.zeros(len(walk.coef))
     step[0] = 2.0 if name == "binomial" else -0.5
     walk.move(walk.coef + step)
-    walk.search(Limits())
+    walk.search(Limits(), 5)
     left = min(1.0, walk.engine.hessian_sum() / before)
     assert walk.pricer.ridge == pytest.approx(left * case.ridge, rel=1e-12)
 

@@ -154,15 +154,21 @@ class Binomial(Family):
     remedy = "encode the two classes as 0 and 1, or use family='gaussian' for other numbers"
 
     def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        surprise = np.log1p(np.exp(-np.abs(eta)))
-        surprise += np.maximum(eta, 0.0) - y * eta
-        return np.maximum(surprise + _label_entropy(y), 0.0)
+        from ruleglm import kernels  # a model that is loaded predicts without them
+
+        y, eta = _as_rows(y, eta)
+        surprise = np.empty(eta.shape)
+        if kernels.logistic_loss(y.ravel(), eta.ravel(), surprise.ravel()):
+            surprise += _label_entropy(y)
+        return np.maximum(surprise, 0.0, out=surprise)
 
     def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        tail = np.exp(-np.abs(eta))
-        larger = 1.0 / (1.0 + tail)
-        smaller = tail * larger
-        return np.where(eta >= 0.0, larger, smaller) - y, larger * smaller
+        from ruleglm import kernels
+
+        y, eta = _as_rows(y, eta)
+        both = np.empty((2, *eta.shape))
+        kernels.logistic_derivatives(y.ravel(), eta.ravel(), both.reshape(2, -1))
+        return both[0], both[1]
 
     def mean(self, eta: FloatArray) -> FloatArray:
         return np.asarray(expit(eta))
@@ -406,6 +412,11 @@ def shift_intercept(
         if abs(b - previous) <= 1e-15 * max(1.0, abs(b)):
             break
     return b
+
+
+def _as_rows(*values: FloatArray) -> tuple[FloatArray, ...]:
+    """Return arrays as kernels want them: their numbers one after the other."""
+    return tuple(np.require(value, np.float64, ["C", "W"]) for value in values)
 
 
 def _negative_entropy(success: FloatArray, failure: FloatArray) -> FloatArray:

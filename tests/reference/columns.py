@@ -78,5 +78,9 @@ def sum_columns(columns, values, begin, end, out):
     out[:] = unpack_rows(columns)[:, begin:end] @ values[begin:end]
 
 
+def sum_lines(columns, lines, weights, begin, end, out):
+    out[:] = unpack_rows(columns)[:, begin:end] @ (lines * weights).T[begin:end]
+
+
 def add_columns(columns, coefficients, begin, end, out):
     out[begin:end] += coefficients @ unpack_rows(columns)[:, begin:end]

@@ -22,11 +22,11 @@ def fill_covered(codes, sets, n_bins, values, places, out):
                 fill_histograms(codes, rest[None], n_bins, values, limits, out)
 
 
-def fill_within(codes, columns, wanted, turned, n_bins, values, whole, starts, out):
-    dense = unpack_rows(columns)[:, : codes.shape[1]].astype(bool)
+def fill_within(lines, columns, wanted, turned, n_bins, values, whole, starts, out):
+    dense = unpack_rows(columns)[:, : len(lines)].astype(bool)
     for a, f in np.argwhere(wanted):
         rows = dense[a] != turned[a]
         for vector, every, row in zip(values, whole, out[a], strict=True):
-            sums = np.bincount(codes[f, rows], vector[rows], n_bins[f])
+            sums = np.bincount(lines[rows, f], vector[rows], n_bins[f])
             cells = slice(starts[f], starts[f] + n_bins[f])
             row[cells] += every[cells] - sums if turned[a] else sums

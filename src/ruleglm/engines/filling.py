@@ -6,13 +6,26 @@ Threads share out tuples of features, or rules, never rows, so that no sum depen
 import numpy as np
 
 from ruleglm import kernels
-from ruleglm.dtypes import SUM_DTYPE, BoolArray, CodeArray, FloatArray, IntArray, WordArray
+from ruleglm.dtypes import (
+    CODE_DTYPE,
+    SUM_DTYPE,
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+)
 from ruleglm.engines.base import histogram_starts
 from ruleglm.engines.covers import cover_tuples
-from ruleglm.parallel import Workers, n_parts
+from ruleglm.parallel import Workers
+from ruleglm.storage import GrowingRows, home
 
 SAMPLE_ROWS = 200_000
 """Rows on which pairs of features are chosen, at least, where there are more than twice as many."""
+
+
+TURNED_ROWS = 8192
+"""Rows whose codes are turned from columns to rows at a time."""
 
 
 class Sample:
@@ -85,6 +98,21 @@ class FeatureSums:
         return places + np.arange(len(places))
 
 
+def codes_by_rows(codes: CodeArray) -> CodeArray:
+    """Return codes with those of a row side by side, shape (n_rows, n_features).
+
+    They live where the codes do.
+    """
+    n_features, n_rows = codes.shape
+    turned = GrowingRows(TURNED_ROWS * n_features, CODE_DTYPE, home(codes))
+    for first in range(0, n_rows, TURNED_ROWS):
+        part = np.zeros((TURNED_ROWS, n_features), CODE_DTYPE)
+        block = codes[:, first : first + TURNED_ROWS]
+        part[: block.shape[1]] = block.T
+        turned.append(part.ravel())
+    return turned.array().reshape(-1, n_features)[:n_rows]
+
+
 def bin_starts(n_bins: IntArray) -> IntArray:
     """Return where each feature's bins lie, one after the other, and where the last one's end."""
     return np.concatenate([[0], np.cumsum(n_bins)])
@@ -107,9 +135,7 @@ def fill_joint(
 
     workers.share(fill, len(cover.sets), len(cover.sets) * codes.shape[1] * len(values))
     if len(cover.rest):
-        others = fill_joint(codes, tuples[cover.rest], n_bins, values, workers)
-        where = np.concatenate([np.arange(starts[t], starts[t + 1]) for t in cover.rest])
-        out[:, where] = others
+        fill_each(codes, tuples[cover.rest], n_bins, values, starts[cover.rest], out, workers)
     return out
 
 
@@ -122,23 +148,19 @@ def fill_each(
     out: FloatArray,
     workers: Workers,
 ) -> None:
-    """Fill the joint histograms of tuples by a pass over the rows for each; ``out`` is zero."""
+    """Fill the joint histograms of tuples by a pass over the rows for each.
+
+    ``starts`` says where they begin in ``out``, which is zero there.
+    """
 
     def fill(part: slice) -> None:
-        limits = starts[part.start : part.stop + 1]
-        target = np.zeros((len(values), limits[-1] - limits[0]), SUM_DTYPE)
-        kernels.fill_histograms(codes, tuples[part], n_bins, values, limits - limits[0], target)
-        out[:, limits[0] : limits[-1]] = target
+        kernels.fill_histograms(codes, tuples[part], n_bins, values, starts[part], out)
 
-    work = len(tuples) * codes.shape[1] * len(values)
-    if workers.n_threads == 1 or n_parts(work) == 1:
-        kernels.fill_histograms(codes, tuples, n_bins, values, starts, out)
-    else:
-        workers.share(fill, len(tuples), work)
+    workers.share(fill, len(tuples), len(tuples) * codes.shape[1] * len(values))
 
 
 def fill_rules(
-    codes: CodeArray,
+    lines: CodeArray,
     columns: WordArray,
     wanted: BoolArray,
     n_bins: IntArray,
@@ -148,11 +170,11 @@ def fill_rules(
 ) -> FloatArray:
     """Return histograms of features within rules, see `Engine.histograms_within`.
 
-    ``columns`` are those of the rules, ``whole`` are the sums of the values over all rows. Of a
-    rule that covers most rows, those it leaves out are added up, if that is less work, and taken
-    from the sums of all.
+    ``lines`` are the codes by rows, ``columns`` those of the rules, ``whole`` are the sums of the
+    values over all rows. Of a rule that covers most rows, those it leaves out are added up, if that
+    is less work, and taken from the sums of all.
     """
-    n_rows = codes.shape[1]
+    n_rows = len(lines)
     starts = bin_starts(n_bins)
     out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
     covered = np.bitwise_count(columns).sum(axis=1, dtype=np.int64) / max(n_rows, 1)
@@ -164,7 +186,7 @@ def fill_rules(
 
     def fill(part: slice) -> None:
         each = columns[part], wanted[part], turned[part]
-        kernels.fill_within(codes, *each, n_bins, values, sums, starts, out[part])
+        kernels.fill_within(lines, *each, n_bins, values, sums, starts, out[part])
 
     workers.share(fill, len(columns), int(np.count_nonzero(wanted)) * n_rows)
     return out

@@ -52,8 +52,18 @@ class RowSums:
 
         return self.add(total, self._n_rows * len(columns) // 4)
 
+    def of_lines(self, columns: WordArray, lines: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the sum of each weighted line over each column, shape (n_columns, n_lines)."""
+
+        def total(rows: slice) -> FloatArray:
+            out = np.empty((len(columns), len(lines)))
+            kernels.sum_lines(columns, lines, weights, rows.start, rows.stop, out)
+            return out
+
+        return self.add(total, self._n_rows * len(columns) * len(lines) // 4)
+
     def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
-        """Return the shared weights of the columns from ``n_old`` on with all up to themselves.
+        """Return the shared weights of the columns from ``n_old`` on with all.
 
         Without weights all rows have the same, ``1 / n_total``.
         """
@@ -129,10 +139,8 @@ def gram_rows(
     block = sums.of_products(columns, n_old, weights)
     rules = whole[first + n_old - n_known :]
     rules[:, 0] = np.diagonal(block, n_old)
-    for j, values in enumerate(linear):
-        rules[:, 1 + j] = sums.of_columns(columns[n_old:], values * frozen)
-    corner = block[:, n_old:]
-    corner[:] = np.tril(corner) + np.tril(corner, -1).T
+    if len(linear):
+        rules[:, 1:first] = sums.of_lines(columns[n_old:], linear, frozen)
     rules[:, first:] = block
     if n_known == 0:
         fill_linear_gram(linear, frozen, whole)

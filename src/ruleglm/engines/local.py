@@ -20,7 +20,7 @@ from ruleglm.dtypes import (
 )
 from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
 from ruleglm.engines.coverage import hash_columns
-from ruleglm.engines.filling import FeatureSums, Sample, fill_joint, fill_rules
+from ruleglm.engines.filling import FeatureSums, Sample, codes_by_rows, fill_joint, fill_rules
 from ruleglm.engines.gram import ColumnSums, RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
@@ -85,6 +85,7 @@ class LocalEngine(HeldColumns):
         self._sums = RowSums(self.n_rows, self._n_total, self.workers)
         self._columns = np.empty((0, (self.n_rows + 63) // 64), WORD_DTYPE)
         self._evaluator = Evaluator(codes)
+        self._lines: CodeArray | None = None
         self._looked_at: dict[BinRule, WordArray] = {}
         self._eta = np.zeros(self.n_rows) if offset is None else offset.copy()
         self._direction = np.zeros(self.n_rows)
@@ -365,7 +366,9 @@ class LocalEngine(HeldColumns):
         """Fill histograms of single features over the rows that each of ``rules`` covers."""
         values, whole = self._row_vectors(vectors), self._feature_sums(vectors)
         columns = self._evaluator.evaluate(rules)
-        return fill_rules(self.codes, columns, wanted, self.n_bins, values, whole, self.workers)
+        if self._lines is None:
+            self._lines = codes_by_rows(self.codes)
+        return fill_rules(self._lines, columns, wanted, self.n_bins, values, whole, self.workers)
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""
@@ -434,8 +437,10 @@ class LocalEngine(HeldColumns):
             both, weight = np.empty((2, self.n_rows)), 1.0 / self._n_total
 
             def fill(rows: slice) -> None:
-                both[:, rows] = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
-                both[:, rows] *= weight if self._weights is None else self._weights[rows]
+                found = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
+                by = weight if self._weights is None else self._weights[rows]
+                for values, out in zip(found, both[:, rows], strict=True):
+                    np.multiply(values, by, out=out)
 
             self.workers.map(fill, self._blocks(), 10 * self.n_rows)
             self._both = both

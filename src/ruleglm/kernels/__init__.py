@@ -11,6 +11,7 @@ from ruleglm.kernels.columns import (
     hash_columns,
     join_columns,
     sum_columns,
+    sum_lines,
     unpack_words,
     weighted_gram,
 )
@@ -26,6 +27,7 @@ from ruleglm.kernels.gains import (
     scan_signed_gains,
 )
 from ruleglm.kernels.histograms import fill_covered, fill_histograms, fill_within
+from ruleglm.kernels.logistic import logistic_derivatives, logistic_loss
 from ruleglm.kernels.pricing import (
     locate,
     scan_axis,
@@ -47,8 +49,11 @@ KERNELS = (
     unpack_words,
     weighted_gram,
     sum_columns,
+    sum_lines,
     add_columns,
     descend,
+    logistic_loss,
+    logistic_derivatives,
     scan_axis,
     locate,
     scan_second_degree,
@@ -85,6 +90,8 @@ __all__ = [
     "join_columns",
     "locate",
     "locate_gain",
+    "logistic_derivatives",
+    "logistic_loss",
     "rate_additions",
     "rate_swaps",
     "scan_axis",
@@ -96,6 +103,7 @@ __all__ = [
     "score_triples",
     "search_branch",
     "sum_columns",
+    "sum_lines",
     "sweep_column",
     "unpack_words",
     "weighted_gram",

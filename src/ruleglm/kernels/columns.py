@@ -215,7 +215,7 @@ def weighted_gram(columns, row_weights, n_old, begin, end, out):
     row_weights : (n_rows,) float32
     n_old : int, columns before it are only paired with those from it on
     begin, end : int, the rows to add up; ``begin`` is a multiple of 64
-    out : (n_columns - n_old, n_columns) float64, OUT; entries right of the diagonal mean nothing
+    out : (n_columns - n_old, n_columns) float64, OUT
     """
     n_columns = columns.shape[0]
     plain = np.zeros((n_columns + 4, PANEL), np.float32)
@@ -249,8 +249,10 @@ def weighted_gram(columns, row_weights, n_old, begin, end, out):
                 sums[i + 1, b + 2] += t_2
                 sums[i + 1, b + 3] += t_3
     for a in range(n_columns - n_old):
-        for b in range(n_columns):
+        for b in range(n_old + a + 1):
             out[a, b] = sums[a, b]
+            if b >= n_old:
+                out[b - n_old, n_old + a] = sums[a, b]
 
 
 @kernel
@@ -280,6 +282,37 @@ def sum_columns(columns, values, begin, end, out):
                 for r in range(count):
                     total += row_values[r] if (word & (one << np.int64(r))) != 0 else 0.0
             out[a] += total
+
+
+@kernel
+def sum_lines(columns, lines, weights, begin, end, out):
+    """Add up weighted lines over the rows of each column.
+
+    Parameters
+    ----------
+    columns : (n_columns, n_words) uint64
+    lines : (n_lines, n_rows) float64
+    weights : (n_rows,) float64
+    begin, end : int, the rows to add up; ``begin`` is a multiple of 64
+    out : (n_columns, n_lines) float64, OUT
+    """
+    one = np.int64(1)
+    scaled = np.empty((lines.shape[0], 64))
+    out[:] = 0.0
+    for first in range(begin, end, 64):
+        count = min(64, end - first)
+        for j in range(lines.shape[0]):
+            for r in range(count):
+                scaled[j, r] = lines[j, first + r] * weights[first + r]
+            for r in range(count, 64):
+                scaled[j, r] = 0.0
+        for a in range(columns.shape[0]):
+            word = np.int64(columns[a, first >> 6])
+            for j in range(lines.shape[0]):
+                total = 0.0
+                for r in range(64):
+                    total += scaled[j, r] if (word & (one << np.int64(r))) != 0 else 0.0
+                out[a, j] += total
 
 
 @kernel

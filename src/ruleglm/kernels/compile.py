@@ -25,6 +25,11 @@ def finite_kernel(function: Callable[..., Any]) -> Any:
     return kernel(function, fastmath=FAST_EXTREMES)
 
 
+def ordered_kernel(function: Callable[..., Any]) -> Any:
+    """Compile as :func:`kernel`, with every sum in the order that it is written in."""
+    return kernel(function, fastmath={"contract"})
+
+
 def announce_compilation(kernels: Iterable[Any]) -> None:
     """Say on standard error that the first call will compile, if this machine has no cache yet."""
     if all(_is_cold(one) for one in kernels):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ruleglm.kernels.bits import first_bit
 from ruleglm.kernels.compile import kernel
+from ruleglm.kernels.vectors import add_pair
 
 TILE = 2048
 """Rows whose cell numbers are computed together; they stay in the first-level cache."""
@@ -19,9 +20,6 @@ SMALL, LARGE = 2048, 16384
 Rows that hit the same cell one after the other (skewed features) would wait for each other's
 addition; with copies they do not.
 """
-
-TOGETHER = 16
-"""Features whose codes are read side by side; of more the cache would lose sight."""
 
 
 @kernel
@@ -34,15 +32,25 @@ def fill_histograms(codes, tuples, n_bins, values, starts, out):
     tuples : (n_tuples, order) int64, feature numbers
     n_bins : (n_features,) int64
     values : (n_vectors, n_rows) float64
-    starts : (n_tuples + 1,) int64, where each histogram lies in ``out``
-    out : (n_vectors, starts[-1]) float64, OUT, added to
+    starts : (at least n_tuples,) int64, where each histogram begins in ``out``
+    out : (n_vectors, n_cells) float64, OUT, added to
     """
     largest = 0
     for t in range(tuples.shape[0]):
-        largest = max(largest, starts[t + 1] - starts[t])
+        largest = max(largest, count_cells(tuples[t], n_bins))
     room = make_room(largest, values.shape[1])
     for t in range(tuples.shape[0]):
-        fill_tuple(codes, tuples[t], n_bins, values, room, out[:, starts[t] : starts[t + 1]])
+        size = count_cells(tuples[t], n_bins)
+        fill_tuple(codes, tuples[t], n_bins, values, room, out[:, starts[t] : starts[t] + size])
+
+
+@kernel
+def count_cells(features, n_bins):
+    """Return the number of cells of the joint histogram of some features."""
+    size = 1
+    for f in features:
+        size *= n_bins[f]
+    return size
 
 
 @kernel
@@ -62,16 +70,11 @@ def fill_covered(codes, sets, n_bins, values, places, out):
     """
     largest = 0
     for t in range(sets.shape[0]):
-        size = 1
-        for f in sets[t]:
-            size *= n_bins[f]
-        largest = max(largest, size)
+        largest = max(largest, count_cells(sets[t], n_bins))
     room = make_room(largest, values.shape[1])
     whole = np.empty((values.shape[0], largest))
     for t in range(sets.shape[0]):
-        size = 1
-        for f in sets[t]:
-            size *= n_bins[f]
+        size = count_cells(sets[t], n_bins)
         for v in range(values.shape[0]):
             for c in range(size):
                 whole[v, c] = 0.0
@@ -177,38 +180,34 @@ def fill_two(codes, features, n_bins, values, copies):
     """Do what :func:`fill_one` does for two row vectors, whose sums lie side by side."""
     copies[:] = 0.0
     n_rows = values.shape[1]
+    two = np.uint64(2)
     cells = np.empty(TILE, np.uint32)
+    flat = copies.reshape(copies.shape[0], -1)
+    only = flat[0]
     for first in range(0, n_rows, TILE):
         count = min(TILE, n_rows - first)
         number_cells(codes, features, n_bins, first, count, cells)
         tile, other = values[0, first : first + count], values[1, first : first + count]
         quads = count // 4 if copies.shape[0] == 4 else 0
         if quads:
-            copy_0, copy_1, copy_2, copy_3 = copies[0], copies[1], copies[2], copies[3]
+            copy_1, copy_2, copy_3 = flat[1], flat[2], flat[3]
             for q in range(quads):
                 r = 4 * q
-                cell_0, cell_1, cell_2, cell_3 = cells[r], cells[r + 1], cells[r + 2], cells[r + 3]
-                copy_0[cell_0, 0] += tile[r]
-                copy_0[cell_0, 1] += other[r]
-                copy_1[cell_1, 0] += tile[r + 1]
-                copy_1[cell_1, 1] += other[r + 1]
-                copy_2[cell_2, 0] += tile[r + 2]
-                copy_2[cell_2, 1] += other[r + 2]
-                copy_3[cell_3, 0] += tile[r + 3]
-                copy_3[cell_3, 1] += other[r + 3]
-        only = copies[0]
+                add_pair(only, two * np.uint64(cells[r]), tile[r], other[r])
+                add_pair(copy_1, two * np.uint64(cells[r + 1]), tile[r + 1], other[r + 1])
+                add_pair(copy_2, two * np.uint64(cells[r + 2]), tile[r + 2], other[r + 2])
+                add_pair(copy_3, two * np.uint64(cells[r + 3]), tile[r + 3], other[r + 3])
         for r in range(4 * quads, count):
-            only[cells[r], 0] += tile[r]
-            only[cells[r], 1] += other[r]
+            add_pair(only, two * np.uint64(cells[r]), tile[r], other[r])
 
 
 @kernel
-def fill_within(codes, columns, wanted, turned, n_bins, values, whole, starts, out):
+def fill_within(lines, columns, wanted, turned, n_bins, values, whole, starts, out):
     """Fill the histograms of features over the rows of each column, for each row vector.
 
     Parameters
     ----------
-    codes : (n_features, n_rows) uint8
+    lines : (n_rows, n_features) uint8, the codes of a row side by side
     columns : (n_columns, n_words) uint64
     wanted : (n_columns, n_features) bool, the histograms to fill
     turned : (n_columns,) bool, whether the rows that a column leaves out are added up instead, and
@@ -227,11 +226,9 @@ def fill_within(codes, columns, wanted, turned, n_bins, values, whole, starts, o
             pair = min(v + 1, n_vectors - 1)  # a vector without a partner is its own
             for c in range(cells.shape[0]):
                 cells[c] = 0.0
-            for first in range(0, features.shape[0], TOGETHER):
-                group = features[first : first + TOGETHER]
-                fill_group(
-                    codes, columns[a], turned[a], group, starts, values[v], values[pair], cells
-                )
+            fill_cells(
+                lines, columns[a], turned[a], features, starts, values[v], values[pair], cells
+            )
             for f in features:
                 for c in range(starts[f], starts[f] + n_bins[f]):
                     x, y = cells[2 * c], cells[2 * c + 1]
@@ -241,7 +238,7 @@ def fill_within(codes, columns, wanted, turned, n_bins, values, whole, starts, o
 
 
 @kernel
-def fill_group(codes, words, turned, features, starts, values, others, cells):
+def fill_cells(lines, words, turned, features, starts, values, others, cells):
     """Add up two values of the rows of a column over the bins of some features.
 
     All features of a row come before the next row: rows that hit the same cell one after the other
@@ -249,7 +246,7 @@ def fill_group(codes, words, turned, features, starts, values, others, cells):
 
     Parameters
     ----------
-    codes : (n_features, n_rows) uint8
+    lines : (n_rows, n_features) uint8
     words : (n_words,) uint64, the column
     turned : bool, whether the rows that it leaves out are meant
     features : (n_wanted,) int64
@@ -260,9 +257,9 @@ def fill_group(codes, words, turned, features, starts, values, others, cells):
     one, two = np.uint64(1), np.uint64(2)
     flip = ~np.uint64(0) if turned else np.uint64(0)
     last = words.shape[0] - 1
-    kept = ~np.uint64(0) >> np.uint64(64 * words.shape[0] - codes.shape[1])
-    lines = codes.reshape(-1)
-    firsts = (features * codes.shape[1]).astype(np.uint64)
+    kept = ~np.uint64(0) >> np.uint64(64 * words.shape[0] - lines.shape[0])
+    every = features.shape[0] == lines.shape[1]
+    wanted = features.astype(np.uint64)
     places = (2 * starts[features]).astype(np.uint64)
     for w in range(words.shape[0]):
         word = words[w] ^ flip
@@ -272,7 +269,12 @@ def fill_group(codes, words, turned, features, starts, values, others, cells):
             row = np.uint64(64 * w) + first_bit(word)
             word &= word - one
             x, y = values[row], others[row]
-            for j in range(firsts.shape[0]):
-                c = places[j] + two * np.uint64(lines[firsts[j] + row])
-                cells[c] += x
-                cells[c + one] += y
+            codes = lines[row]
+            if every:
+                for j in range(places.shape[0]):
+                    c = places[j] + two * np.uint64(codes[j])
+                    add_pair(cells, c, x, y)
+            else:
+                for j in range(places.shape[0]):
+                    c = places[j] + two * np.uint64(codes[wanted[j]])
+                    add_pair(cells, c, x, y)

@@ -167,7 +167,14 @@ class GainPricer:
     # --- rules outside the model
 
     def price(
-        self, engine: Engine, noise: float, n_rules: int, limits: Limits, *, full: bool
+        self,
+        engine: Engine,
+        noise: float,
+        n_rules: int,
+        limits: Limits,
+        *,
+        full: bool,
+        n_extended: int | None = None,
     ) -> list[Candidate]:
         """Return candidates for addition, best first.
 
@@ -178,15 +185,18 @@ class GainPricer:
         n_rules : int, the most to return
         limits : Limits
         full : bool, whether all pairs of features are searched, or those that were best last time
+        n_extended : int, rules that are tried with one more condition, by default the pricer's
         """
         total = engine.hessian_sum()
         self._passed_over = {}
         scored = list(self._score_all(engine, total, limits, full=full))
         found: dict[BinRule, Candidate] = {}
-        _offer(found, self._choose(scored, noise, max(n_rules, self._n_extended)))
+        n_extended = self._n_extended if n_extended is None else min(n_extended, self._n_extended)
+        _offer(found, self._choose(scored, noise, max(n_rules, n_extended)))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-        best = self._rank(found.values(), noise)[: self._n_extended]
+        ranked = self._rank(found.values(), noise)[:n_extended]
+        best = [one for one in ranked if one.degree > 1]  # one more condition makes others a pair
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             best = list(longer.values())
@@ -407,7 +417,7 @@ class GainPricer:
         hopes = self.worths(best, degrees + ~np.array(own), noise)  # the degree may be larger
         longer = {}
         for k in np.flatnonzero(hopes > least).tolist():
-            new = self.best_allowed(rules[k], gains[k], codes[k])
+            new = self.best_allowed(rules[k], int(features[k]), gains[k], codes[k])
             if new is not None and self.worth(new.gain, new.degree, noise) > least[k]:
                 longer[rules[k]] = new
         return longer
@@ -436,17 +446,24 @@ class GainPricer:
         )
         return best, where
 
-    def best_allowed(self, base: BinRule, gains: FloatArray, codes: IntArray) -> Candidate | None:
-        """Return the best of the extensions of a base, one a feature, that is not banned."""
-        order = [int(np.argmax(gains))]
-        if self._bans is not None:
-            order = np.argsort(-gains, kind="stable").tolist()
-        for feature in order:
-            conditions = [*base, (feature, self.table.coded_mask(feature, int(codes[feature])))]
-            made = None if self._bans is None else self.table.make_rule(conditions)
-            if self._bans is None or made is None or not self._bans.forbid(made[0]):
+    def best_allowed(
+        self, base: BinRule, best: int, gains: FloatArray, codes: IntArray
+    ) -> Candidate | None:
+        """Return the best of the extensions of a base, one a feature, that is not banned.
+
+        ``best`` is the feature of the best one.
+        """
+        if self._bans is None:
+            return self._make(self._extended(base, best, codes), float(gains[best]))
+        for feature in np.argsort(-gains, kind="stable").tolist():
+            conditions = self._extended(base, feature, codes)
+            made = self.table.make_rule(conditions)
+            if made is None or not self._bans.forbid(made[0]):
                 return self._make(conditions, float(gains[feature]))
         return None
+
+    def _extended(self, base: BinRule, feature: int, codes: IntArray) -> Conditions:
+        return [*base, (feature, self.table.coded_mask(feature, int(codes[feature])))]
 
 
 def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:

@@ -111,7 +111,7 @@ def replace_each(
         owner = owners[k]
         if hopes[k] <= best[owner]:
             continue
-        new = pricer.best_allowed(bases[k].rule, longer[k], codes[k])
+        new = pricer.best_allowed(bases[k].rule, int(features[k]), longer[k], codes[k])
         if new is None:
             continue
         worth = pricer.worth(new.gain, new.degree, noise) - price
@@ -134,7 +134,8 @@ def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
     Conditions on other features are not tried: they are what searches extend rules by.
     """
     tried = tuple(feature for feature, _ in rule)
-    return [Base(base, table.degree(base), tried) for base in (rule, *shorten(table, rule))]
+    every = (rule, table.degree(rule)), *shorten(table, rule)
+    return [Base(base, degree, tried) for base, degree in every]
 
 
 def mark(features: Sequence[Sequence[int]], n_features: int) -> BoolArray:
@@ -183,14 +184,14 @@ def judge(
     return kept, *pricer.scan_within(every, histograms, tried, total, both, gone)
 
 
-def shorten(table: ConditionTable, rule: BinRule) -> list[BinRule]:
-    """Return the rules that come of leaving out one elementary condition."""
-    out = []
+def shorten(table: ConditionTable, rule: BinRule) -> list[tuple[BinRule, int]]:
+    """Return the rules that come of leaving out one elementary condition, and their degrees."""
+    out: list[tuple[BinRule, int]] = []
     for j, (feature, mask) in enumerate(rule):
         rest = rule[:j] + rule[j + 1 :]
         for wider in _widen(table, feature, mask):
             made = table.make_rule([*rest, (feature, wider)])
-            out.append(() if made is None else made[0])
+            out.append(((), 0) if made is None else made)
     return out
 
 

@@ -197,9 +197,11 @@ def minimise(
         ahead = None
         if slope is not None and promise > leapt:
             ahead, leapt = leap(engine, coef, target, score, slope), promise
-        if ahead is not None:
+        if ahead is not None and slope is not None:
+            moved = target != coef
+            left, had = ((ahead + slope(target))[moved], (score + slope(coef))[moved])
             coef, score = target, ahead
-            if final:
+            if final or (loose and np.abs(left).max() <= np.sqrt(EXACT) * np.abs(had).max()):
                 break
         elif final and take_last(engine, coef, target, price, tol):
             coef = target

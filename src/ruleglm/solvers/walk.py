@@ -6,6 +6,7 @@ then the coefficients are fitted to the rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,8 +26,19 @@ GROWTH = 1.0
 N_CANDIDATES = 24
 """Rules outside the model that a round looks at."""
 
-GOOD = 0.5
-"""Share of a round's best worth below which rules wait for the next round's search."""
+FEW_CANDIDATES = 4, 3
+"""A small model's round looks at no more than the first, and the second for each term it may add.
+
+The others could not come in, and trying them with further conditions takes most of a search.
+"""
+
+GOOD, LATE_GOOD = 0.5, 0.25
+"""Share of a round's best worth below which rules wait for the next round's search.
+
+The second is for models of `LATE` terms and more, which one rule more changes little.
+"""
+
+LATE = 20
 
 FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
@@ -87,7 +99,7 @@ class PursuitModel:
     ridge: float
     price: float
 
-    @property
+    @cached_property
     def complexity(self) -> float:
         """1 for each term, and 0.2 for each condition of a rule."""
         return sum(map(rule_cost, self.degrees)) + len(self.linear)
@@ -189,11 +201,13 @@ class Walk:
 
     # --- candidates
 
-    def search(self, limits: Limits) -> list[Candidate]:
+    def search(self, limits: Limits, n_rules: int) -> list[Candidate]:
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
         self.pricer.scale_ridge(self.curvature_left())
-        return self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
+        return self.pricer.price(
+            self.engine, self.noise(), n_rules, limits, full=full, n_extended=n_rules
+        )
 
     def neighbours(self, price: float) -> list[Candidate]:
         """Return rules that might serve better than the model's own."""
@@ -213,9 +227,19 @@ class Walk:
         None is added whose gain per unit is below ``least``; without any, return None.
         """
         self.take_stock()
-        table = self.offer(self.search(limits))
+        few, more = FEW_CANDIDATES
+        n_looked_at = min(N_CANDIDATES, few + more * max(1, int(self.members().sum()) - 1))
+        gain = self.add_best(self.search(limits, n_looked_at), least)
+        if gain is None and n_looked_at < N_CANDIDATES:  # they may all be copies of one
+            gain = self.add_best(self.search(limits, N_CANDIDATES), least)
+        return gain
+
+    def add_best(self, candidates: list[Candidate], least: float) -> float | None:
+        """Add the best of some candidates, see `grow`."""
+        table = self.offer(candidates)
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
+        good = GOOD if n_terms < LATE else LATE_GOOD
         size = last = float(costs[table.member].sum())
         added: list[float] = []
         self.passed = []
@@ -230,7 +254,7 @@ class Walk:
                 self.passed.append(self.pass_by(table, 0.5 * added[-1]))
                 last = size
             added.append(float(worth[k]))
-            least = max(least, GOOD * added[0])
+            least = max(least, good * added[0])
             size += float(costs[k])
             table.toggle(k)
         if not added:
@@ -320,7 +344,8 @@ class Walk:
         unit = np.zeros(len(self.coef))
         unit[0] = 1.0
         for _ in range(N_BALANCE):
-            slope = engine.score()[0]
+            positive, negative = engine.gradient_masses()
+            slope = positive - negative
             step = -slope / max(engine.hessian_sum(), 1e-300)
             if abs(slope) <= most or abs(step) > 1.0:  # that far, there is no curvature to go by
                 break
