@@ -351,6 +351,20 @@ def test_sum_lines(seed, n_rows, n_columns, n_lines):
     compare(kernels.sum_lines, slow_columns.sum_lines, inputs, out)
 
 
+def line_gram_case(seed, n_rows, n_lines):
+    rng = np.random.default_rng(seed)
+    rows = quarters(rng, n_lines, n_rows), quarters(rng, n_rows)
+    return (*rows, *draw_range(rng, n_rows)), np.full((1 + n_lines, 1 + n_lines), np.nan)
+
+
+@relaxed
+@given(seeds, row_counts, st.integers(0, 4))
+@example(0, 3 * PANEL + 1, 2)
+def test_gram_lines(seed, n_rows, n_lines):
+    inputs, out = line_gram_case(seed, n_rows, n_lines)
+    compare(kernels.gram_lines, slow_columns.gram_lines, inputs, out)
+
+
 @pytest.mark.parametrize("n_rows", [50, 64, 100])
 def test_sum_columns_ignores_what_uncovered_rows_hold(n_rows):
     values = np.ones(n_rows)
@@ -541,6 +555,7 @@ CALLS = {
     "weighted_gram": lambda: gram_case(0, 10, 2),
     "sum_columns": lambda: sum_case(0, 10, 2),
     "sum_lines": lambda: lines_case(0, 10, 2, 2),
+    "gram_lines": lambda: line_gram_case(0, 10, 2),
     "add_columns": lambda: addition_case(0, 10, 2),
     "descend": lambda: (
         (np.eye(2), np.ones(2), np.ones(2), np.zeros(2, INDEX_DTYPE), 1e-9, 10),

@@ -39,7 +39,7 @@ def split_engine(case, cuts, sign_of=None):
                 case.family,
                 weights=None if case.weights is None else case.weights[rows],
                 offset=None if case.offset is None else case.offset[rows],
-                linear=None if case.linear is None else case.linear[:, rows],
+                linear=None if case.linear is None else np.ascontiguousarray(case.linear[:, rows]),
                 number=number,
                 n_total=n_rows,
                 first=first,

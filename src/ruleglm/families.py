@@ -416,7 +416,14 @@ def shift_intercept(
 
 def _as_rows(*values: FloatArray) -> tuple[FloatArray, ...]:
     """Return arrays as kernels want them: their numbers one after the other."""
-    return tuple(np.require(value, np.float64, ["C", "W"]) for value in values)
+    return tuple(
+        value if _is_ready(value) else np.require(value, np.float64, ["C", "W"]) for value in values
+    )
+
+
+def _is_ready(value: FloatArray) -> bool:
+    flags = np.asarray(value).flags
+    return value.dtype == np.float64 and flags.c_contiguous and flags.writeable
 
 
 def _negative_entropy(success: FloatArray, failure: FloatArray) -> FloatArray:

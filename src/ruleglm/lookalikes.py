@@ -78,7 +78,8 @@ def sample_texts(X: Any) -> Iterator[tuple[int, str, set[str]]]:
 
 def only_texts(values: Collection[Any]) -> set[str]:
     """Return the different texts among values."""
-    return {value.strip() for value in values if isinstance(value, str)}
+    texts = {value for value in values if isinstance(value, str)}
+    return {text.strip() for text in texts}
 
 
 def describe(texts: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Threads for kernels that release the interpreter lock."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
@@ -35,7 +36,11 @@ def _thread_pools() -> ThreadpoolController:
 
 
 class Workers:
-    """A pool of threads that is made when it is first of use."""
+    """A pool of threads that is made when it is first of use.
+
+    The thread that asks for work takes part in it, so that threads that are slow to wake up only
+    find less to do.
+    """
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
@@ -45,19 +50,29 @@ class Workers:
         self, function: Callable[[Item], Answer], items: Iterable[Item], work: int
     ) -> list[Answer]:
         """Apply ``function`` to the items, in threads if ``work`` additions are worth it."""
-        return list(self.imap(function, items, work))
-
-    def imap(
-        self, function: Callable[[Item], Answer], items: Iterable[Item], work: int
-    ) -> Iterator[Answer]:
-        """Apply ``function`` as :meth:`map` does, and give the answers one by one, in order."""
         if self.n_threads == 1 or n_parts(work) == 1:
-            return map(function, items)
+            return list(map(function, items))
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads)
+            self._pool = ThreadPoolExecutor(self.n_threads - 1)
         every = list(items)
         runs = [every[part] for part in cut(len(every), n_parts(work))]
-        return chain.from_iterable(self._pool.map(lambda run: list(map(function, run)), runs))
+        answers: list[list[Answer]] = [[] for _ in runs]
+        places = iter(range(len(runs)))  # each is given out once
+
+        def take_part() -> None:
+            for place in places:
+                answers[place] = list(map(function, runs[place]))
+
+        n_helpers = min(self.n_threads, len(runs)) - 1
+        helpers = [self._pool.submit(take_part) for _ in range(n_helpers)]
+        try:
+            take_part()
+        finally:
+            deque(places, maxlen=0)  # after an error nobody begins anything more
+        for helper in helpers:
+            if not helper.cancel():  # it has begun
+                helper.result()
+        return list(chain.from_iterable(answers))
 
     def share(self, function: Callable[[slice], None], length: int, work: int) -> None:
         """Apply ``function`` to all of ``range(length)``, in parts that threads share out.

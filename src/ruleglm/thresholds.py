@@ -6,8 +6,10 @@ fill a bin by itself gets a bin to itself, and only the values between are cut i
 
 import math
 import sys
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,11 @@ from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray
 
 TIE = 1e-9
 """Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
+
+SHORT = 4096
+"""Values of a column up to which their weights are a list: one is read faster than of an array."""
+
+Cumulative: TypeAlias = FloatArray | list[float]
 
 MOST_THRESHOLDS = 254
 """Thresholds of a column, so that a code is one byte."""
@@ -135,7 +142,9 @@ def merge_thresholds(
 
 def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:
     """Return positions of values after which a bin ends, ascending."""
-    cumulative = distinct.cumulative
+    cumulative: Cumulative = distinct.cumulative
+    if len(distinct.cumulative) <= SHORT:
+        cumulative = distinct.cumulative.tolist()
     heavy = _find_heavy(distinct.weights, float(cumulative[-1]) / bins, bins)
     starts, stops = _light_runs(heavy)
     parts = _share_bins(cumulative, starts, stops, bins - int(np.count_nonzero(heavy)))
@@ -164,7 +173,7 @@ def _light_runs(heavy: BoolArray) -> tuple[list[int], list[int]]:
 
 
 def _share_bins(
-    cumulative: FloatArray, starts: list[int], stops: list[int], n_parts: int
+    cumulative: Cumulative, starts: list[int], stops: list[int], n_parts: int
 ) -> list[int]:
     """Give each run one part, then every further part to the run with most weight a part."""
     sizes = [stop - start for start, stop in zip(starts, stops, strict=True)]
@@ -185,7 +194,7 @@ def _share_bins(
     return parts
 
 
-def _split_evenly(cumulative: FloatArray, start: int, stop: int, n_parts: int) -> list[int]:
+def _split_evenly(cumulative: Cumulative, start: int, stop: int, n_parts: int) -> list[int]:
     """Cut the values ``start..stop-1`` into parts of about equal weight, none of them empty."""
     if n_parts == stop - start:
         return list(range(start, stop - 1))
@@ -194,7 +203,7 @@ def _split_evenly(cumulative: FloatArray, start: int, stop: int, n_parts: int) -
     before = _upto(cumulative, start)
     for left in range(n_parts, 1, -1):
         target = before + (end - before) / left
-        cut = int(cumulative[first:stop].searchsorted(target * (1.0 - TIE))) + first
+        cut = bisect_left(cumulative, target * (1.0 - TIE), first, stop)
         below, above = _upto(cumulative, cut), float(cumulative[cut])
         if cut > first and target - below <= above - target + TIE * target:
             cut -= 1
@@ -204,7 +213,7 @@ def _split_evenly(cumulative: FloatArray, start: int, stop: int, n_parts: int) -
     return cuts
 
 
-def _upto(cumulative: FloatArray, position: int) -> float:
+def _upto(cumulative: Cumulative, position: int) -> float:
     """Return the weight of the values before a position."""
     return float(cumulative[position - 1]) if position else 0.0
 

@@ -82,5 +82,10 @@ def sum_lines(columns, lines, weights, begin, end, out):
     out[:] = unpack_rows(columns)[:, begin:end] @ (lines * weights).T[begin:end]
 
 
+def gram_lines(lines, weights, begin, end, out):
+    every = np.concatenate([np.ones((1, lines.shape[1])), lines])[:, begin:end]
+    out[:] = (every * weights[begin:end]) @ every.T
+
+
 def add_columns(columns, coefficients, begin, end, out):
     out[begin:end] += coefficients @ unpack_rows(columns)[:, begin:end]

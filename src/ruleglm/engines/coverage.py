@@ -67,6 +67,10 @@ class Coverages:
         name, turned = coverage
         if name in self._forbidden:
             return False
+        degrees = self._degrees
+        if not sign and (name, 1) not in degrees and (name, -1) not in degrees:  # the most common
+            degrees[name, 1] = degrees[name, -1] = degree
+            return True
         new = False
         for way in ((-sign if turned else sign),) if sign else (1, -1):
             if degree < self._degrees.get((name, way), degree + 1):

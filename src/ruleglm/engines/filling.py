@@ -61,7 +61,13 @@ class Sample:
 
 
 class FeatureSums:
-    """Histograms of single features over all rows, for some row vectors; each is filled once."""
+    """Histograms of single features over all rows, for some row vectors; each is filled once.
+
+    Attributes
+    ----------
+    starts : (n_features + 1,) int64, where the bins of each feature lie
+    filled : (n_features,) bool, which are filled
+    """
 
     def __init__(
         self, codes: CodeArray, n_bins: IntArray, values: FloatArray, workers: Workers
@@ -70,20 +76,20 @@ class FeatureSums:
         self._n_bins = n_bins
         self._values = values
         self._workers = workers
-        self._starts = bin_starts(n_bins)
-        self._filled = np.zeros(len(n_bins), np.bool_)
-        self._sums = np.zeros((len(values), self._starts[-1]), SUM_DTYPE)
+        self.starts = bin_starts(n_bins)
+        self.filled: BoolArray = np.zeros(len(n_bins), np.bool_)
+        self._sums = np.zeros((len(values), self.starts[-1]), SUM_DTYPE)
 
     def fill(self, features: IntArray) -> FloatArray:
         """Return the bins of all features one after the other, of which these are filled.
 
         They are not to be changed.
         """
-        new = features[~self._filled[features]]
+        new = features[~self.filled[features]]
         if len(new):
             found = fill_joint(self._codes, new[:, None], self._n_bins, self._values, self._workers)
             self._sums[:, self._places(new)] = found
-            self._filled[new] = True
+            self.filled[new] = True
         return self._sums
 
     def take(self, features: IntArray) -> FloatArray:
@@ -94,7 +100,7 @@ class FeatureSums:
         """Return where the bins of these features lie."""
         sizes = self._n_bins[features]
         before = np.cumsum(sizes) - sizes
-        places: IntArray = np.repeat(self._starts[features] - before, sizes)
+        places: IntArray = np.repeat(self.starts[features] - before, sizes)
         return places + np.arange(len(places))
 
 
@@ -174,15 +180,16 @@ def fill_rules(
     values over all rows. Of a rule that covers most rows, those it leaves out are added up, if that
     is less work, and taken from the sums of all.
     """
-    n_rows = len(lines)
-    starts = bin_starts(n_bins)
+    n_rows, starts = len(lines), whole.starts
     out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
     covered = np.bitwise_count(columns).sum(axis=1, dtype=np.int64) / max(n_rows, 1)
     turned = covered > 0.5
-    asked = wanted[turned].any(axis=0)
-    if (wanted[turned].sum(axis=1) * (2.0 * covered[turned] - 1.0)).sum() <= asked.sum():
-        turned[:] = asked[:] = False
-    sums = whole.fill(np.flatnonzero(asked))
+    asked = wanted[turned].any(axis=0) & ~whole.filled
+    if asked.any():
+        saved = wanted[turned].sum(axis=1) * (2.0 * covered[turned] - 1.0)
+        if saved.sum() <= np.count_nonzero(asked):
+            turned[:] = asked[:] = False
+    sums = whole.fill(asked.nonzero()[0])
 
     def fill(part: slice) -> None:
         each = columns[part], wanted[part], turned[part]

@@ -12,9 +12,6 @@ from ruleglm import kernels
 from ruleglm.dtypes import BoolArray, FloatArray, WordArray
 from ruleglm.parallel import Workers, cut, n_parts
 
-LINEAR_ROWS = 2048
-"""Rows of the linear terms that are weighted at a time."""
-
 LEAST_UNIT = 1e-300
 """Of weights that are all zero, or nearly."""
 
@@ -36,9 +33,8 @@ class RowSums:
         every = self.parts(work)
         if len(every) == 1:
             return total(every[0])
-        parts = self._workers.imap(total, every, work)
-        whole = next(parts)
-        for part in parts:
+        whole, *others = self._workers.map(total, every, work)
+        for part in others:
             whole += part
         return whole
 
@@ -61,6 +57,16 @@ class RowSums:
             return out
 
         return self.add(total, self._n_rows * len(columns) * len(lines) // 4)
+
+    def of_two_lines(self, lines: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the sums of products of two lines each, of which the first is one everywhere."""
+
+        def total(rows: slice) -> FloatArray:
+            out = np.empty((1 + len(lines), 1 + len(lines)))
+            kernels.gram_lines(lines, weights, rows.start, rows.stop, out)
+            return out
+
+        return self.add(total, self._n_rows * (1 + len(lines)) ** 2 // 8)
 
     def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
         """Return the shared weights of the columns from ``n_old`` on with all.
@@ -143,17 +149,6 @@ def gram_rows(
         rules[:, 1:first] = sums.of_lines(columns[n_old:], linear, frozen)
     rules[:, first:] = block
     if n_known == 0:
-        fill_linear_gram(linear, frozen, whole)
+        whole[:first, :first] = sums.of_two_lines(linear, frozen)
         whole[:first, first:] = rules[:, :first].T
     return whole
-
-
-def fill_linear_gram(linear: FloatArray, frozen: FloatArray, out: FloatArray) -> None:
-    """Fill the block of the intercept and the linear terms."""
-    first = 1 + len(linear)
-    out[0, 0] = frozen.sum()
-    for rows in cut(len(frozen), max(1, len(frozen) // LINEAR_ROWS)):
-        weighted = linear[:, rows] * frozen[rows]
-        out[0, 1:first] += weighted.sum(axis=1)
-        out[1:first, 1:first] += weighted @ linear[:, rows].T
-    out[1:first, 0] = out[0, 1:first]

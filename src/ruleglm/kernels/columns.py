@@ -316,6 +316,44 @@ def sum_lines(columns, lines, weights, begin, end, out):
 
 
 @kernel
+def gram_lines(lines, weights, begin, end, out):
+    """Add up the weighted lines and products of two lines over some of the rows.
+
+    Parameters
+    ----------
+    lines : (n_lines, n_rows) float64
+    weights : (n_rows,) float64
+    begin, end : int, the rows to add up
+    out : (1 + n_lines, 1 + n_lines) float64, OUT; the first line is one everywhere
+    """
+    scaled = np.empty(PANEL)
+    out[:] = 0.0
+    for first in range(begin, end, PANEL):
+        rows = weights[first : min(first + PANEL, end)]
+        count = rows.shape[0]
+        total = 0.0
+        for r in range(count):
+            total += rows[r]
+        out[0, 0] += total
+        for j in range(lines.shape[0]):
+            line = lines[j, first : first + count]
+            total = 0.0
+            for r in range(count):
+                scaled[r] = line[r] * rows[r]
+                total += scaled[r]
+            out[0, 1 + j] += total
+            for k in range(j + 1):
+                other = lines[k, first : first + count]
+                total = 0.0
+                for r in range(count):
+                    total += scaled[r] * other[r]
+                out[1 + k, 1 + j] += total
+    for j in range(out.shape[0]):
+        for k in range(j):
+            out[j, k] = out[k, j]
+
+
+@kernel
 def add_columns(columns, coefficients, begin, end, out):
     """Add each column times its coefficient to some of the rows.
 

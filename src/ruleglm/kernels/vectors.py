@@ -1,5 +1,7 @@
 """Two numbers side by side as one vector, which the compiler does not make of two additions."""
 
+from typing import Any
+
 import numba
 from llvmlite import ir
 from numba.core import config
@@ -42,6 +44,6 @@ def add_pair_plainly(cells, place, x, y):
     cells[int(place) + 1] += y
 
 
-add_pair = intrinsic(type_add_pair)
+add_pair: Any = intrinsic(type_add_pair)
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
     add_pair = add_pair_plainly

@@ -21,6 +21,7 @@ class CoarseBins:
     table : ConditionTable, of the coarse bins
     lookup : (n_features, MAX_BINS) uint8, the coarse bin of each bin
     fine_mask : callable, gives the bins that a set of coarse bins of a feature joins
+    coded_mask : callable, the same for the condition on coarse bins that a code says
     """
 
     def __init__(self, fine: ConditionTable) -> None:
@@ -29,6 +30,7 @@ class CoarseBins:
         self._n_bins = fine.n_bins
         self._joined = cache(self._list_joined)
         self.fine_mask = cache(self._spread_mask)
+        self.coded_mask = cache(self._spread_code)
 
     def _list_joined(self, feature: int) -> list[int]:
         """Return the mask of the bins that each coarse bin of a feature joins."""
@@ -36,6 +38,9 @@ class CoarseBins:
         for fine, coarse in enumerate(self.lookup[feature, : int(self._n_bins[feature])].tolist()):
             joined[coarse] |= 1 << fine
         return joined
+
+    def _spread_code(self, feature: int, code: int) -> int:
+        return self.fine_mask(feature, self.table.coded_mask(feature, code))
 
     def _spread_mask(self, feature: int, mask: int) -> int:
         return sum(bins for k, bins in enumerate(self._joined(feature)) if mask >> k & 1)

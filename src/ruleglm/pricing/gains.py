@@ -8,7 +8,6 @@ ones extend the best of these by one condition after the other.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -62,6 +61,12 @@ class Candidate:
 def round_off(value: float) -> float:
     """Leave out the digits that are rounding."""
     return float(f"{value:.{DIGITS}g}")
+
+
+def relative(values: FloatArray) -> FloatArray:
+    """Return values as shares of the largest, without the digits that are rounding."""
+    shares: FloatArray = values / max(np.abs(values).max(initial=0.0), 1e-300)
+    return shares.round(DIGITS)
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,8 @@ class GainPricer:
         self._hot = self._pairs
         self._coarse = CoarseBins(table)
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
-        self.partners = cache(table.partners)
         self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
+        self._lucks = np.array(self._luck)
 
     def prepare(self, engine: Engine) -> None:
         """Get to know an engine that stands at the empty model.
@@ -157,7 +162,7 @@ class GainPricer:
 
     def lucks(self, degrees: Sequence[int] | IntArray) -> FloatArray:
         """Return what is taken off the gain of each of some rules, in units of noise."""
-        return np.array(self._luck)[np.minimum(degrees, len(self._luck) - 1).astype(INDEX_DTYPE)]
+        return self._lucks[np.minimum(np.asarray(degrees, INDEX_DTYPE), len(self._lucks) - 1)]
 
     def worths(self, gains: FloatArray, degrees: IntArray, noise: float) -> FloatArray:
         """Return what many rules are worth, see `worth`."""
@@ -208,11 +213,12 @@ class GainPricer:
 
     def _rank(self, candidates: Iterable[Candidate], noise: float) -> list[Candidate]:
         """Return candidates by what they are worth, those worth the same by their rules."""
-
-        def rank(one: Candidate) -> tuple[float, BinRule]:
-            return -round_off(self.worth(one.gain, one.degree, noise)), one.rule
-
-        return sorted(candidates, key=rank)
+        every = list(candidates)
+        gains = np.array([one.gain for one in every], np.float64)
+        degrees = np.array([one.degree for one in every], INDEX_DTYPE)
+        worth = relative(self.worths(gains, degrees, noise)).tolist()
+        ranked = sorted(zip(worth, every, strict=True), key=lambda one: (-one[0], one[1].rule))
+        return [one for _, one in ranked]
 
     def _score_all(
         self, engine: Engine, total: float, limits: Limits, *, full: bool
@@ -233,8 +239,7 @@ class GainPricer:
             return
         gains = np.concatenate([one.gains for one in scored])
         degrees = np.concatenate([one.degrees for one in scored])
-        worth = self.worths(gains, degrees, noise)
-        worth = np.round(worth / max(np.abs(worth).max(initial=0.0), 1e-300), DIGITS)
+        worth = relative(self.worths(gains, degrees, noise))
         order = np.argsort(-worth, kind="stable")
         order = order[gains[order] > 0.0]
         starts = np.cumsum([0, *(len(one.gains) for one in scored)])
@@ -298,7 +303,7 @@ class GainPricer:
             slopes, curves = others.sums
             gains = slopes**2 / (curves - curves**2 / total + self.ridge)
             worth = self.worths(gains, others.degrees, noise)
-            k = int(np.argmax(np.round(worth / max(np.abs(worth).max(), 1e-300), DIGITS)))
+            k = int(np.argmax(relative(worth)))
             made = self._make(others.conditions(k), float(gains[k]))
             if made is not None:
                 yield made
@@ -342,11 +347,14 @@ class GainPricer:
         kept = np.sort(np.argsort(-bests[:, 0], kind="stable")[:N_HOT])
         self._hot = pairs[kept]
         features, places = self._hot.tolist(), wheres[kept, 0].tolist()
-        table, fine = self._coarse.table, self._coarse.fine_mask
+        coarse = self._coarse
 
         def conditions(k: int) -> Conditions:
             (f, g), (c, code, _) = features[k], places[k]
-            return [(f, fine(f, table.masks[c])), (g, fine(g, table.coded_mask(g, code)))]
+            return [
+                (f, coarse.fine_mask(f, coarse.table.masks[c])),
+                (g, coarse.coded_mask(g, code)),
+            ]
 
         return Scored(bests[kept, 0], np.full(len(kept), 2, INDEX_DTYPE), conditions)
 
@@ -403,7 +411,7 @@ class GainPricer:
         if not bases:
             return {}
         rules = [one.rule for one in bases]
-        wanted = np.array([self.partners(rule) for rule in rules])
+        wanted = self.table.partners_of(rules)
         histograms = engine.histograms_within(rules, VECTORS, wanted)
         gains, codes = self.scan_within(rules, histograms, wanted, total)
         features = np.argmax(gains, axis=1)

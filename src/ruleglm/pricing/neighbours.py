@@ -83,7 +83,7 @@ def replace_each(
     price: float,
 ) -> list[Candidate]:
     """Return the best neighbour of each rule that has one that is better."""
-    lists = [bases_of(pricer.table, rule) for rule in rules]
+    lists = bases_of(pricer.table, rules)
     bases = [base for one in lists for base in one]
     owners = np.repeat(np.arange(len(rules)), [len(one) for one in lists])
     kept, longer, codes = judge(pricer, engine, rules, coefficients, bases, owners, total)
@@ -120,12 +120,13 @@ def replace_each(
     return [found[owner] for owner in sorted(found)]
 
 
-def bases_of(table: ConditionTable, rule: BinRule) -> list[Base]:
-    """Return the bases of a rule, which are listed once."""
+def bases_of(table: ConditionTable, rules: Sequence[BinRule]) -> list[list[Base]]:
+    """Return the bases of each rule, which are listed once."""
     known = _KNOWN.setdefault(table, {})
-    if rule not in known:
-        known[rule] = list_bases(table, rule)
-    return known[rule]
+    for rule in rules:
+        if rule not in known:
+            known[rule] = list_bases(table, rule)
+    return [known[rule] for rule in rules]
 
 
 def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
@@ -187,11 +188,16 @@ def judge(
 def shorten(table: ConditionTable, rule: BinRule) -> list[tuple[BinRule, int]]:
     """Return the rules that come of leaving out one elementary condition, and their degrees."""
     out: list[tuple[BinRule, int]] = []
+    degree = table.degree(rule)
     for j, (feature, mask) in enumerate(rule):
-        rest = rule[:j] + rule[j + 1 :]
+        before, after = rule[:j], rule[j + 1 :]
+        rest = degree - table.degree([(feature, mask)])
         for wider in _widen(table, feature, mask):
-            made = table.make_rule([*rest, (feature, wider)])
-            out.append(((), 0) if made is None else made)
+            plain = table.plain(feature, wider)
+            if plain is None or plain[1] == 0:
+                out.append((before + after, rest))
+            else:
+                out.append(((*before, (feature, plain[0]), *after), rest + plain[1]))
     return out
 
 

@@ -27,6 +27,8 @@ class ConditionTable:
     masks : list of int
     sign : (n_conditions,) int64, that of the sums of gradients for which each counts, 0 for both
     constraints : Constraints
+    plain : callable, gives the canonical mask of a feature's mask and its degree, 0 if it holds on
+        all training rows; None if it holds on none
     """
 
     def __init__(self, features: tuple[FeatureBins, ...], constraints: Constraints = FREE) -> None:
@@ -48,7 +50,7 @@ class ConditionTable:
         for feature in np.flatnonzero(self.way).tolist():
             self._sign_conditions(feature)
         self._degree = cache(lambda feature, mask: features[feature].degree(mask))
-        self._plain = cache(self._say_plainly)
+        self.plain = cache(self._say_plainly)
         self.coded_mask = cache(self._decode_mask)
 
     @property
@@ -121,6 +123,12 @@ class ConditionTable:
             return self.readable
         return self.readable & self.constraints.partners(rule, len(self.features))
 
+    def partners_of(self, rules: Sequence[BinRule]) -> BoolArray:
+        """Return the `partners` of each rule, shape (n_rules, n_features)."""
+        if not self.constraints.limits_interactions:
+            return np.repeat(self.readable[None], len(rules), axis=0)
+        return np.array([self.partners(rule) for rule in rules])
+
     def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
         """Yield the sets of features that may share a rule."""
         every = combinations(features, order)
@@ -160,7 +168,7 @@ class ConditionTable:
             joined[feature] = joined.get(feature, -1) & mask
         rule, degree = [], 0
         for feature, mask in sorted(joined.items()):
-            plain = self._plain(feature, mask)
+            plain = self.plain(feature, mask)
             if plain is None:
                 return None
             if plain[1]:

@@ -32,13 +32,13 @@ FEW_CANDIDATES = 4, 3
 The others could not come in, and trying them with further conditions takes most of a search.
 """
 
-GOOD, LATE_GOOD = 0.5, 0.25
+GOOD, LATE_GOOD = 0.33, 0.2
 """Share of a round's best worth below which rules wait for the next round's search.
 
 The second is for models of `LATE` terms and more, which one rule more changes little.
 """
 
-LATE = 20
+LATE = 8
 
 FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
