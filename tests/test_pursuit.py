@@ -261,11 +261,11 @@ def test_an_interrupt_returns_the_path_so_far(monkeypatch):
     case = draw_case(0)
     whole, grow, calls = case.follow(10.0), Walk.grow, []
 
-    def interrupted(walk, limits, least):
+    def interrupted(walk, limits, least, most):
         calls.append(walk.complexity())
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return grow(walk, limits, least)
+        return grow(walk, limits, least, most)
 
     monkeypatch.setattr(Walk, "grow", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted; this is the best model so far"):
@@ -356,27 +356,35 @@ def test_efficient_models_are_those_that_no_other_beats(points):
 
 
 class ScriptedWalk:
-    """A walk through given models, each a number of linear terms and an objective."""
+    """A walk through given models: linear terms, how many polishing takes out, objective."""
 
     def __init__(self, points):
-        self.points, self.k = [(0, 99), *points], 0
+        self.points, self.k = [(0, 0, 99), *points], 0
 
     passed = ()
 
-    def grow(self, limits, least):
+    def grow(self, limits, least, most):
         self.k += 1
-        return 1.0 if self.k < len(self.points) else None
+        if self.k == len(self.points):
+            return None
+        self.grown, self.polished = float(self.points[self.k][0]), False
+        return 1.0
 
     def due(self, work, factor):
-        return False
+        return True
+
+    def polish(self, price):
+        self.polished = True
 
     def record(self, price):
-        size, objective = self.points[self.k]
+        grown, less, objective = self.points[self.k]
+        assert self.k == 0 or self.polished
+        size = max(0, grown - less)
         return PursuitModel((), (), tuple(range(size)), np.zeros(1), float(objective), 0.0, price)
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 98)), max_size=40),
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9), st.integers(0, 98)), max_size=40),
     st.integers(0, 40),
     st.integers(0, 20),
 )
@@ -392,8 +400,8 @@ def test_models_that_shrink_later_do_not_change_a_shorter_path(points, shorter, 
 
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_a_walk_in_circles_ends(length):
-    circle = [(k, 50) for k in range(1, 1 + length)]
-    walk = ScriptedWalk([*circle * 1000, (60, 1)])
+    circle = [(k, 0, 50) for k in range(1, 1 + length)]
+    walk = ScriptedWalk([*circle * 1000, (60, 0, 1)])
     path = pursuit.follow(walk, Limits(), max_complexity=100.0, price=0.0, keep_on_interrupt=True)
     assert walk.k < 100
     assert [(model.complexity, model.loss) for model in path] == [(0, 99), (1, 50)]

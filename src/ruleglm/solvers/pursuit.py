@@ -26,7 +26,8 @@ POLISH = 1.75
 LOOKAHEAD = 1.05
 """How far, as a factor, the path goes on beyond a complexity before its best model is final.
 
-Polishing may bring a larger model below that complexity.
+Polishing may bring a larger model below that complexity; one that it shortens by more than this is
+no model of the path, so that where a path ends changes nothing before.
 """
 
 CIRCLES = 10
@@ -101,20 +102,24 @@ def follow(
             seen.append(walk.record((seen[0].loss - walk.loss) / max(reached, 1.0)))
         else:
             walk.restore(seen[0])
+    most = LOOKAHEAD * max_complexity
     try:
-        while reached < LOOKAHEAD * max_complexity and not limits.over():
-            gain = walk.grow(limits, 2.0 * max(price, LEAST_GAIN * seen[0].loss))
+        while reached < most and not limits.over():
+            gain = walk.grow(limits, 2.0 * max(price, LEAST_GAIN * seen[0].loss), most)
             if gain is None:
+                break
+            seen.extend(one for one in walk.passed if one.complexity > reached)
+            for one in walk.passed:
+                limits.report(one.n_terms, one.complexity, one.loss, np.nan)
+            reached = max(reached, walk.grown)
+            if reached > most:
                 break
             if walk.due("polish", POLISH):
                 walk.polish(gain)
             model = walk.record(0.5 * gain)
-            seen.extend(one for one in walk.passed if one.complexity > reached)
-            reached = max(reached, model.complexity)
             if reached <= LOOKAHEAD * model.complexity:
                 seen.append(model)
-            for one in (*walk.passed, model):
-                limits.report(len(one.rules) + len(one.linear), one.complexity, one.loss, np.nan)
+            limits.report(model.n_terms, model.complexity, model.loss, np.nan)
             where = frozenset(model.rules), model.linear
             n_again = n_again + 1 if where in known else 0
             known.add(where)

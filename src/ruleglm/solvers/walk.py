@@ -32,7 +32,7 @@ FEW_CANDIDATES = 4, 3
 The others could not come in, and trying them with further conditions takes most of a search.
 """
 
-GOOD, LATE_GOOD = 0.33, 0.2
+GOOD, LATE_GOOD = 0.5, 0.3
 """Share of a round's best worth below which rules wait for the next round's search.
 
 The second is for models of `LATE` terms and more, which one rule more changes little.
@@ -99,6 +99,11 @@ class PursuitModel:
     ridge: float
     price: float
 
+    @property
+    def n_terms(self) -> int:
+        """Rules and lines."""
+        return len(self.rules) + len(self.linear)
+
     @cached_property
     def complexity(self) -> float:
         """1 for each term, and 0.2 for each condition of a rule."""
@@ -113,6 +118,9 @@ class Walk:
 
     passed: list[PursuitModel]
     """Models on the way of the last step."""
+
+    grown: float
+    """Complexity after the last step, before it was polished."""
 
     def __init__(
         self,
@@ -221,20 +229,21 @@ class Walk:
 
     # --- moves
 
-    def grow(self, limits: Limits, least: float) -> float | None:
+    def grow(self, limits: Limits, least: float, most: float = np.inf) -> float | None:
         """Add the best candidates; return the gain per unit of complexity of the last one added.
 
-        None is added whose gain per unit is below ``least``; without any, return None.
+        None is added whose gain per unit is below ``least``; without any, return None. Beyond the
+        complexity ``most`` the walk is over, and the model is not fitted any more.
         """
         self.take_stock()
         few, more = FEW_CANDIDATES
         n_looked_at = min(N_CANDIDATES, few + more * max(1, int(self.members().sum()) - 1))
-        gain = self.add_best(self.search(limits, n_looked_at), least)
+        gain = self.add_best(self.search(limits, n_looked_at), least, most)
         if gain is None and n_looked_at < N_CANDIDATES:  # they may all be copies of one
-            gain = self.add_best(self.search(limits, N_CANDIDATES), least)
+            gain = self.add_best(self.search(limits, N_CANDIDATES), least, most)
         return gain
 
-    def add_best(self, candidates: list[Candidate], least: float) -> float | None:
+    def add_best(self, candidates: list[Candidate], least: float, most: float) -> float | None:
         """Add the best of some candidates, see `grow`."""
         table = self.offer(candidates)
         costs, luck = self.costs(), self.luck()
@@ -262,7 +271,9 @@ class Walk:
             return None
         price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
         self.delete(table, KEEP * price, len(added) - 1)
-        self.settle(table, ACCURACY * min(price, self.loss))
+        self.grown = float(costs[table.member].sum())
+        if self.grown <= most:
+            self.settle(table, ACCURACY * min(price, self.loss))
         return price
 
     def polish(self, price: float) -> int:
