@@ -200,8 +200,7 @@ class GainPricer:
         _offer(found, self._choose(scored, noise, max(n_rules, n_extended)))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-        ranked = self._rank(found.values(), noise)[:n_extended]
-        best = [one for one in ranked if one.degree > 1]  # one more condition makes others a pair
+        best = self._rank(found.values(), noise)[:n_extended]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             best = list(longer.values())

@@ -20,7 +20,7 @@ from ruleglm.pricing.gains import GainPricer
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.walk import PursuitModel, Walk
 
-POLISH = 1.75
+POLISH = 1.5
 """Factor by which the complexity grows from one polish to the next."""
 
 LOOKAHEAD = 1.05

@@ -32,13 +32,14 @@ FEW_CANDIDATES = 4, 3
 The others could not come in, and trying them with further conditions takes most of a search.
 """
 
-GOOD, LATE_GOOD = 0.5, 0.3
-"""Share of a round's best worth below which rules wait for the next round's search.
+GOOD = 0.2, 0.5
+"""Share of a round's best worth below which rules wait for the next round's search, from and to.
 
-The second is for models of `LATE` terms and more, which one rule more changes little.
+It is the second where the best stands out of the noise; see `DOUBT`.
 """
 
-LATE = 8
+DOUBT = 2.0
+"""Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
 FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
@@ -248,7 +249,6 @@ class Walk:
         table = self.offer(candidates)
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
-        good = GOOD if n_terms < LATE else LATE_GOOD
         size = last = float(costs[table.member].sum())
         added: list[float] = []
         self.passed = []
@@ -262,8 +262,9 @@ class Walk:
             if added and size > SPACING * last:
                 self.passed.append(self.pass_by(table, 0.5 * added[-1]))
                 last = size
+            if not added:
+                least = max(least, self.good_enough(float(worth[k])))
             added.append(float(worth[k]))
-            least = max(least, good * added[0])
             size += float(costs[k])
             table.toggle(k)
         if not added:
@@ -275,6 +276,11 @@ class Walk:
         if self.grown <= most:
             self.settle(table, ACCURACY * min(price, self.loss))
         return price
+
+    def good_enough(self, best: float) -> float:
+        """Return the worth from which on rules come in together with the best one."""
+        lowest, highest = GOOD
+        return min(highest * best, max(lowest * best, best - DOUBT * self.noise()))
 
     def polish(self, price: float) -> int:
         """Swap rules for neighbours while that helps; return the number of swaps that stay."""
