@@ -114,11 +114,11 @@ def test_interrupt_ends_with_130(folder, monkeypatch, tmp_path):
 def test_interrupted_pursuit_keeps_the_best_model(folder, monkeypatch, tmp_path):
     grow, calls = Walk.grow, []
 
-    def interrupted(walk, limits, least):
+    def interrupted(walk, limits, least, most):
         calls.append(walk)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return grow(walk, limits, least)
+        return grow(walk, limits, least, most)
 
     monkeypatch.setattr(Walk, "grow", interrupted)
     out = tmp_path / "model.json"

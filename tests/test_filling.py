@@ -13,14 +13,28 @@ from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE
 from ruleglm.engines import packed
 from ruleglm.engines.base import histogram_starts
 from ruleglm.engines.covers import choose_sets, cover_tuples
-from ruleglm.engines.filling import fill_joint
+from ruleglm.engines.filling import TURNED_ROWS, codes_by_rows, fill_joint
 from ruleglm.engines.packed import Evaluator, evaluate
 from ruleglm.parallel import Workers
+from ruleglm.storage import GrowingRows, home
 from tests.pricing_cases import quarters
 from tests.reference import histograms as slow_histograms
 
 relaxed = settings(deadline=None, max_examples=30)
 seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize("n_rows", [1, TURNED_ROWS - 1, TURNED_ROWS, 2 * TURNED_ROWS + 5])
+def test_codes_by_rows_live_where_the_codes_do(n_rows, tmp_path):
+    codes = np.random.default_rng(n_rows).integers(0, 256, (3, n_rows)).astype(CODE_DTYPE)
+    kept = GrowingRows(n_rows, CODE_DTYPE, str(tmp_path))
+    for line in codes:
+        kept.append(line)
+    for each, folder in ((codes, None), (kept.array(), str(tmp_path))):
+        lines = codes_by_rows(each)
+        assert_array_equal(lines, codes.T)
+        assert lines.flags.c_contiguous
+        assert home(lines) == folder
 
 
 def all_tuples(features, order):

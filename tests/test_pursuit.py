@@ -204,6 +204,21 @@ def test_coefficients_are_nearly_the_best_where_gains_promise_more_than_there_is
             assert excess(case, walk, walk.record(0.0)) <= 0.07 * first
 
 
+@given(st.floats(0.0, 1e6), st.floats(0.0, 1e6))
+def test_rules_come_in_together_where_noise_does_not_tell_them_apart(best, noise):
+    class Standing:
+        def noise(self):
+            return noise
+
+    lowest, highest = (share * best for share in walking.GOOD)
+    least = Walk.good_enough(Standing(), best)
+    assert lowest <= least <= highest
+    if noise == 0.0:
+        assert least == highest
+    if lowest < least < highest:
+        assert least == pytest.approx(best - walking.DOUBT * noise)
+
+
 @each_family
 def test_what_the_intercept_leaves_looks_like_no_gain(name):
     case = draw_case(3, name, n=400)
@@ -301,7 +316,7 @@ def test_the_ridge_of_the_search_falls_as_the_model_becomes_sure(name):
     step = np.zeros(len(walk.coef))
     step[0] = 2.0 if name == "binomial" else -0.5
     walk.move(walk.coef + step)
-    walk.search(Limits(), 5)
+    walk.search(Limits())
     left = min(1.0, walk.engine.hessian_sum() / before)
     assert walk.pricer.ridge == pytest.approx(left * case.ridge, rel=1e-12)
 

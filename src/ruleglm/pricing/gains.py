@@ -179,7 +179,6 @@ class GainPricer:
         limits: Limits,
         *,
         full: bool,
-        n_extended: int | None = None,
     ) -> list[Candidate]:
         """Return candidates for addition, best first.
 
@@ -190,17 +189,15 @@ class GainPricer:
         n_rules : int, the most to return
         limits : Limits
         full : bool, whether all pairs of features are searched, or those that were best last time
-        n_extended : int, rules that are tried with one more condition, by default the pricer's
         """
         total = engine.hessian_sum()
         self._passed_over = {}
         scored = list(self._score_all(engine, total, limits, full=full))
         found: dict[BinRule, Candidate] = {}
-        n_extended = self._n_extended if n_extended is None else min(n_extended, self._n_extended)
-        _offer(found, self._choose(scored, noise, max(n_rules, n_extended)))
+        _offer(found, self._choose(scored, noise, max(n_rules, self._n_extended)))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-        best = self._rank(found.values(), noise)[:n_extended]
+        best = self._rank(found.values(), noise)[: self._n_extended]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             best = list(longer.values())

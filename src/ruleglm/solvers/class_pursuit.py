@@ -18,7 +18,7 @@ from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.solvers.classes import null_class_coefs
 from ruleglm.solvers.stepwise import Stepwise
-from ruleglm.solvers.walk import ACCURACY, FULL, Walk
+from ruleglm.solvers.walk import ACCURACY, FULL, N_CANDIDATES, Walk
 
 N_ASKED = 4
 """Classes whose candidates are searched in a round, twice as many when pairs are chosen anew."""
@@ -109,12 +109,12 @@ class ClassWalk(Walk):
         """Return the sum of the second derivatives of all classes."""
         return sum(self.classes.turn_to(k).hessian_sum() for k in range(len(self.classes)))
 
-    def search(self, limits: Limits, n_rules: int) -> list[Candidate]:
+    def search(self, limits: Limits) -> list[Candidate]:
         """Return the best rules of the classes that promised most, twice as many now and then."""
         full = self.due("search", FULL)
         n_asked = 2 * N_ASKED if full else N_ASKED
         asked = np.argsort(-self._hopes, kind="stable")[:n_asked].tolist()
-        n_each = max(N_EACH, n_rules // len(asked))
+        n_each = max(N_EACH, N_CANDIDATES // len(asked))
         noise, share = self.noise(), self.curvature_left() ** SOFTER
         for pricer in self.pricers:
             pricer.scale_ridge(share)
@@ -125,7 +125,7 @@ class ClassWalk(Walk):
             self._hopes[k] = max((round_off(one.gain) for one in answers), default=0.0)
             found.update({one.rule: one for one in answers})
         best = sorted(found.values(), key=lambda one: (-round_off(one.gain), one.rule))
-        return best[: max(n_rules, 2 * len(asked))]
+        return best[: max(N_CANDIDATES, 2 * len(asked))]
 
     def neighbours(self, price: float) -> list[Candidate]:
         """Return neighbours of each rule, for the class that it says most about."""

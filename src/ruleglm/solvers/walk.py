@@ -26,12 +26,6 @@ GROWTH = 1.0
 N_CANDIDATES = 24
 """Rules outside the model that a round looks at."""
 
-FEW_CANDIDATES = 4, 3
-"""A small model's round looks at no more than the first, and the second for each term it may add.
-
-The others could not come in, and trying them with further conditions takes most of a search.
-"""
-
 GOOD = 0.2, 0.5
 """Share of a round's best worth below which rules wait for the next round's search, from and to.
 
@@ -210,13 +204,11 @@ class Walk:
 
     # --- candidates
 
-    def search(self, limits: Limits, n_rules: int) -> list[Candidate]:
+    def search(self, limits: Limits) -> list[Candidate]:
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
         self.pricer.scale_ridge(self.curvature_left())
-        return self.pricer.price(
-            self.engine, self.noise(), n_rules, limits, full=full, n_extended=n_rules
-        )
+        return self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
 
     def neighbours(self, price: float) -> list[Candidate]:
         """Return rules that might serve better than the model's own."""
@@ -237,16 +229,7 @@ class Walk:
         complexity ``most`` the walk is over, and the model is not fitted any more.
         """
         self.take_stock()
-        few, more = FEW_CANDIDATES
-        n_looked_at = min(N_CANDIDATES, few + more * max(1, int(self.members().sum()) - 1))
-        gain = self.add_best(self.search(limits, n_looked_at), least, most)
-        if gain is None and n_looked_at < N_CANDIDATES:  # they may all be copies of one
-            gain = self.add_best(self.search(limits, N_CANDIDATES), least, most)
-        return gain
-
-    def add_best(self, candidates: list[Candidate], least: float, most: float) -> float | None:
-        """Add the best of some candidates, see `grow`."""
-        table = self.offer(candidates)
+        table = self.offer(self.search(limits))
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         size = last = float(costs[table.member].sum())
