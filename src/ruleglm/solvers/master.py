@@ -199,9 +199,10 @@ def minimise(
             ahead, leapt = leap(engine, coef, target, score, slope), promise
         if ahead is not None and slope is not None:
             moved = target != coef
-            left, had = ((ahead + slope(target))[moved], (score + slope(coef))[moved])
+            left = np.abs(ahead + slope(target))[moved].max(initial=0.0)
+            had = np.abs(score + slope(coef))[moved].max(initial=0.0)
             coef, score = target, ahead
-            if final or (loose and np.abs(left).max() <= np.sqrt(EXACT) * np.abs(had).max()):
+            if final or (loose and left <= np.sqrt(EXACT) * had):
                 break
         elif final and take_last(engine, coef, target, price, tol):
             coef = target
