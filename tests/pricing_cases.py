@@ -138,8 +138,8 @@ def gain_tuples_case(seed, order, n_tuples, widest=8):
     return histograms, starts, tuples, *conditions, total, draw_ridge(rng)
 
 
-def gain_pairs_case(seed, n_tuples, deep, widest=8):
-    inputs = (*gain_tuples_case(seed, 2, n_tuples, widest), deep)
+def gain_pairs_case(seed, n_tuples, deep, widest=8, n_kept=0):
+    inputs = (*gain_tuples_case(seed, 2, n_tuples, widest), deep, n_kept)
     return inputs, np.full((n_tuples, 3), np.nan), np.full((n_tuples, 3, 3), -9, INDEX_DTYPE)
 
 

@@ -265,7 +265,7 @@ def test_gain_pairs(seed, n_tuples, deep):
         kernels.gain_pairs, slow_gains.gain_pairs, inputs, *outputs
     )
     assert_allclose(best, expected, rtol=1e-12)
-    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _, total, ridge, _ = inputs
+    histograms, starts, tuples, n_bins, first, lo, hi, negate, top, _, total, ridge, *_ = inputs
     for t, kind in np.argwhere(best > 0.0):
         f, g = tuples[t]
         cubes = histograms[:, starts[t] : starts[t + 1]].reshape(2, n_bins[f], n_bins[g])
@@ -278,6 +278,20 @@ def test_gain_pairs(seed, n_tuples, deep):
         bins = listed(n_bins[f], lo[c], hi[c], negate[c]), others[a] if kind == 0 else others[a, b]
         assert_gain(cubes, bins, 1 / total, ridge, best[t, kind], SAME)
     assert (where[best == 0.0] == -9).all()
+
+
+@relaxed
+@given(seeds, st.integers(0, 12), st.integers(1, 5))
+def test_gain_pairs_of_which_the_best_are_kept(seed, n_tuples, n_kept):
+    inputs, *outputs = gain_pairs_case(seed, n_tuples, deep=False, n_kept=n_kept)
+    (best, where), (expected, places) = run_both(
+        kernels.gain_pairs, slow_gains.gain_pairs, inputs, *outputs
+    )
+    best, expected = best[:, 0], expected[:, 0]
+    assert_allclose(best[best > 0.0], expected[best > 0.0], rtol=1e-12)
+    assert_allclose(np.sort(best)[-n_kept:], np.sort(expected)[-n_kept:], rtol=1e-12)
+    assert (where[:, 0][best == 0.0] == -9).all()
+    assert ((places[:, 0] == -9).all(axis=1) == (expected == 0.0)).all()
 
 
 @relaxed

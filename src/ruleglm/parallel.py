@@ -80,7 +80,10 @@ class Workers:
         How it is cut depends on the number of threads, so it must not matter.
         """
         parts = 1 if self.n_threads == 1 else n_parts(work)
-        self.map(function, cut(length, parts), work)
+        if parts > 1:
+            self.map(function, cut(length, parts), work)
+        elif length:
+            function(slice(0, length))
 
 
 def n_parts(work: int) -> int:

@@ -102,6 +102,7 @@ def gain_pairs(
     total,
     ridge,
     deep,
+    n_kept,
     best,
     where,
 ):

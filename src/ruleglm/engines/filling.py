@@ -67,6 +67,7 @@ class FeatureSums:
     ----------
     starts : (n_features + 1,) int64, where the bins of each feature lie
     filled : (n_features,) bool, which are filled
+    sums : (n_vectors, starts[-1]) float64, the bins of all features one after the other
     """
 
     def __init__(
@@ -78,23 +79,22 @@ class FeatureSums:
         self._workers = workers
         self.starts = bin_starts(n_bins)
         self.filled: BoolArray = np.zeros(len(n_bins), np.bool_)
-        self._sums = np.zeros((len(values), self.starts[-1]), SUM_DTYPE)
+        self.sums = np.zeros((len(values), self.starts[-1]), SUM_DTYPE)
 
-    def fill(self, features: IntArray) -> FloatArray:
-        """Return the bins of all features one after the other, of which these are filled.
-
-        They are not to be changed.
-        """
+    def fill(self, features: IntArray) -> None:
+        """Fill the histograms of these features, if they are not."""
         new = features[~self.filled[features]]
         if len(new):
-            found = fill_joint(self._codes, new[:, None], self._n_bins, self._values, self._workers)
-            self._sums[:, self._places(new)] = found
+            tuples = new[:, None]
+            starts = histogram_starts(tuples, self._n_bins)
+            given = self._codes, tuples, self._n_bins, self._values
+            self.sums[:, self._places(new)] = fill_joint(*given, starts, self._workers)
             self.filled[new] = True
-        return self._sums
 
     def take(self, features: IntArray) -> FloatArray:
         """Return the bins of these features one after the other."""
-        return np.take(self.fill(features), self._places(features), axis=1)
+        self.fill(features)
+        return np.take(self.sums, self._places(features), axis=1)
 
     def _places(self, features: IntArray) -> IntArray:
         """Return where the bins of these features lie."""
@@ -125,10 +125,17 @@ def bin_starts(n_bins: IntArray) -> IntArray:
 
 
 def fill_joint(
-    codes: CodeArray, tuples: IntArray, n_bins: IntArray, values: FloatArray, workers: Workers
+    codes: CodeArray,
+    tuples: IntArray,
+    n_bins: IntArray,
+    values: FloatArray,
+    starts: IntArray,
+    workers: Workers,
 ) -> FloatArray:
-    """Return the joint histograms of tuples of features, one after the other, by row vector."""
-    starts = histogram_starts(tuples, n_bins)
+    """Return the joint histograms of tuples of features, one after the other, by row vector.
+
+    ``starts`` are their `histogram_starts`.
+    """
     out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
     cover = cover_tuples(tuples, n_bins, codes.shape[1])
     if cover is None:
@@ -184,12 +191,14 @@ def fill_rules(
     out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
     covered = np.bitwise_count(columns).sum(axis=1, dtype=np.int64) / max(n_rows, 1)
     turned = covered > 0.5
-    asked = wanted[turned].any(axis=0) & ~whole.filled
-    if asked.any():
+    if not whole.filled.all():
+        asked = wanted[turned].any(axis=0) & ~whole.filled
         saved = wanted[turned].sum(axis=1) * (2.0 * covered[turned] - 1.0)
-        if saved.sum() <= np.count_nonzero(asked):
-            turned[:] = asked[:] = False
-    sums = whole.fill(asked.nonzero()[0])
+        if saved.sum() > np.count_nonzero(asked):
+            whole.fill(asked.nonzero()[0])
+        elif asked.any():
+            turned[:] = False
+    sums = whole.sums
 
     def fill(part: slice) -> None:
         each = columns[part], wanted[part], turned[part]

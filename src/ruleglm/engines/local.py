@@ -340,17 +340,17 @@ class LocalEngine(HeldColumns):
         coarse: bool = False,
     ) -> JointHistograms:
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers."""
-        n_bins = self.n_bins
+        n_bins = self._coarse[1] if coarse else self.n_bins
+        starts = histogram_starts(tuples, n_bins)
         if tuples.shape[1] == 1 and not (coarse or within):
             out = self._feature_sums(vectors).take(tuples[:, 0])
         else:
             if coarse:
-                codes, n_bins = self._coarse
-                values = self._sampled_vectors(vectors)
+                codes, values = self._coarse[0], self._sampled_vectors(vectors)
             else:
                 codes, values = self._within(within, self._row_vectors(vectors))
-            out = fill_joint(codes, tuples, n_bins, values, self.workers)
-        return JointHistograms(tuples, n_bins, histogram_starts(tuples, n_bins), out)
+            out = fill_joint(codes, tuples, n_bins, values, starts, self.workers)
+        return JointHistograms(tuples, n_bins, starts, out)
 
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
         """Keep coarser codes of the sample beside the codes."""

@@ -263,16 +263,21 @@ def gain_pairs(
     total,
     ridge,
     deep,
+    n_kept,
     best,
     where,
 ):
     """Find the best conjunctions on each pair of features, by their degrees on the two.
+
+    With ``n_kept``, a pair that ``n_kept`` others exceed may be said to have no gain: most pairs
+    are passed over soon.
 
     Parameters
     ----------
     histograms : (2, n_cells) float64, of ``g`` and ``h``
     starts, tuples, n_bins, first, lo, hi, negate, top, way, deep : see score_pairs
     total, ridge : see gain_lines
+    n_kept : int, how many pairs matter, 0 for all; it does not go with ``deep``
     best : (n_pairs, 3) float64, OUT; kinds: 1 + 1, 1 + 2 and 2 + 1 conditions, 0 if there is none
     where : (n_pairs, 3, 3) int64, OUT; see score_pairs
     """
@@ -282,6 +287,8 @@ def gain_pairs(
     running = np.empty((2, widest + 1, widest))
     slopes, curves = np.empty(widest), np.empty(widest)
     bins = np.empty(2, np.int64)
+    leaders = np.zeros(max(1, n_kept))  # the largest gains so far
+    least = 0.0
     share = 1.0 / total
     for t in range(tuples.shape[0]):
         for kind in range(3):
@@ -295,8 +302,9 @@ def gain_pairs(
                     histograms[v], starts[t], size, width, stride, step, top[g] >= 0, running[v]
                 )
             for c in range(first[f], first[f + 1]):
+                bar = max(best[t, 0], least)
                 if not deep and not may_exceed(
-                    running, lo[c], hi[c], negate[c], size, width, top[g], share, ridge, best[t, 0]
+                    running, lo[c], hi[c], negate[c], size, width, top[g], share, ridge, bar
                 ):
                     continue
                 take_line(running[0], lo[c], hi[c], negate[c], size, width, slopes)
@@ -308,7 +316,7 @@ def gain_pairs(
                         gain = scan_gains(*axis)
                     else:
                         gain = scan_signed_gains(*axis, own, way[g])
-                    if gain > best[t, 0]:
+                    if gain > bar:
                         best[t, 0] = gain
                         where[t, 0, 0] = c
                         where[t, 0, 1] = locate_gain(*axis, own, way[g])
@@ -320,6 +328,9 @@ def gain_pairs(
                         best[t, kind] = gain
                         where[t, kind, 0] = c
                         where[t, kind, 1], where[t, kind, 2] = bins[0], bins[1]
+        if n_kept > 0 and best[t, 0] > least:
+            leaders[np.argmin(leaders)] = best[t, 0]
+            least = leaders.min()
 
 
 @finite_kernel

@@ -18,7 +18,8 @@ SMALL, LARGE = 2048, 16384
 """Up to this many cells a histogram is filled in four interleaved copies, of many rows up to more.
 
 Rows that hit the same cell one after the other (skewed features) would wait for each other's
-addition; with copies they do not.
+addition; with copies they do not. Of fewer rows a cell than there are copies, these cost more than
+they save.
 """
 
 
@@ -116,7 +117,8 @@ def make_room(largest, n_rows):
 def fill_tuple(codes, features, n_bins, values, room, out):
     """Fill the joint histogram of one tuple of features, see fill_histograms; the last OUT."""
     n_vectors, size = out.shape
-    n_copies = 4 if size <= max(SMALL, min(LARGE, values.shape[1] // 8)) else 1
+    n_rows = values.shape[1]
+    n_copies = 4 if size <= max(SMALL, min(LARGE, n_rows // 8)) and n_rows >= 4 * size else 1
     for v in range(0, n_vectors - 1, 2):
         two = room[: 2 * n_copies * size].reshape(n_copies, size, 2)
         fill_two(codes, features, n_bins, values[v : v + 2], two)

@@ -280,7 +280,10 @@ class GainPricer:
 
     def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Candidate | None:
         """Return a candidate, if the conditions gain and make a rule of an allowed degree."""
-        made = self.table.make_rule(conditions) if gain > 0.0 else None
+        return self._allow(self.table.make_rule(conditions), gain) if gain > 0.0 else None
+
+    def _allow(self, made: tuple[BinRule, int] | None, gain: float) -> Candidate | None:
+        """Return a rule with its degree as a candidate, if there is one and it is allowed."""
         if made is None or made[1] > self._max_degree:
             return None
         if self._bans is not None and self._bans.forbid(made[0]):
@@ -336,7 +339,7 @@ class GainPricer:
         Polishing refines the rules.
         """
         found = [
-            self._score_tuples(engine, total, part, coarse=True)
+            self._score_tuples(engine, total, part, coarse=True, n_kept=N_HOT)
             for part in _batches(pairs, self._coarse.table.n_bins)
         ]
         bests, wheres = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -362,14 +365,18 @@ class GainPricer:
         *,
         deep: bool = False,
         coarse: bool = False,
+        n_kept: int = 0,
     ) -> tuple[FloatArray, IntArray]:
-        """Return the gains of the best rules of each pair, and where these are."""
+        """Return the gains of the best rules of each pair, and where these are.
+
+        With ``n_kept``, those of pairs that so many others exceed may be 0.
+        """
         table = self._coarse.table if coarse else self.table
         histograms = engine.joint_histograms(pairs, VECTORS, coarse=coarse)
         best = np.zeros((len(pairs), 3))
         where = np.zeros((len(pairs), 3, 3), INDEX_DTYPE)
         score_tuples(
-            *(engine, kernels.gain_pairs, histograms, table, (total, self.ridge, deep)),
+            *(engine, kernels.gain_pairs, histograms, table, (total, self.ridge, deep, n_kept)),
             *(best, where),
         )
         return best, where
@@ -421,7 +428,7 @@ class GainPricer:
         hopes = self.worths(best, degrees + ~np.array(own), noise)  # the degree may be larger
         longer = {}
         for k in np.flatnonzero(hopes > least).tolist():
-            new = self.best_allowed(rules[k], int(features[k]), gains[k], codes[k])
+            new = self.best_allowed(rules[k], bases[k].degree, int(features[k]), gains[k], codes[k])
             if new is not None and self.worth(new.gain, new.degree, noise) > least[k]:
                 longer[rules[k]] = new
         return longer
@@ -451,23 +458,20 @@ class GainPricer:
         return best, where
 
     def best_allowed(
-        self, base: BinRule, best: int, gains: FloatArray, codes: IntArray
+        self, base: BinRule, degree: int, best: int, gains: FloatArray, codes: IntArray
     ) -> Candidate | None:
         """Return the best of the extensions of a base, one a feature, that is not banned.
 
-        ``best`` is the feature of the best one.
+        ``degree`` is that of the base, ``best`` the feature of the best one.
         """
-        if self._bans is None:
-            return self._make(self._extended(base, best, codes), float(gains[best]))
-        for feature in np.argsort(-gains, kind="stable").tolist():
-            conditions = self._extended(base, feature, codes)
-            made = self.table.make_rule(conditions)
-            if made is None or not self._bans.forbid(made[0]):
-                return self._make(conditions, float(gains[feature]))
+        every = [best] if self._bans is None else np.argsort(-gains, kind="stable").tolist()
+        for feature in every:
+            mask = self.table.coded_mask(feature, int(codes[feature]))
+            made = self.table.extend_rule(base, degree, feature, mask)
+            if self._bans is None or made is None or not self._bans.forbid(made[0]):
+                gain = float(gains[feature])
+                return self._allow(made, gain) if gain > 0.0 else None
         return None
-
-    def _extended(self, base: BinRule, feature: int, codes: IntArray) -> Conditions:
-        return [*base, (feature, self.table.coded_mask(feature, int(codes[feature])))]
 
 
 def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:
@@ -484,6 +488,9 @@ def _tuples(table: ConditionTable, order: int) -> IntArray:
 
 def _batches(tuples: IntArray, n_bins: IntArray) -> Iterator[IntArray]:
     """Cut tuples so that the histograms of two vectors have about `MAX_CELLS` cells at a time."""
+    if 2 * len(tuples) * int(n_bins.max(initial=1)) ** tuples.shape[1] <= MAX_CELLS:
+        yield from (tuples,) if len(tuples) else ()
+        return
     ends = np.cumsum(np.prod(n_bins[tuples], axis=1))
     limits = np.flatnonzero(np.diff(2 * ends // MAX_CELLS)) + 1
     yield from (part for part in np.split(tuples, limits) if len(part))

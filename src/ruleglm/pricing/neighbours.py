@@ -111,7 +111,8 @@ def replace_each(
         owner = owners[k]
         if hopes[k] <= best[owner]:
             continue
-        new = pricer.best_allowed(bases[k].rule, int(features[k]), longer[k], codes[k])
+        base = bases[k]
+        new = pricer.best_allowed(base.rule, base.degree, int(features[k]), longer[k], codes[k])
         if new is None:
             continue
         worth = pricer.worth(new.gain, new.degree, noise) - price

@@ -176,6 +176,22 @@ class ConditionTable:
                 degree += plain[1]
         return (tuple(rule), degree) if rule else None
 
+    def extend_rule(
+        self, rule: BinRule, degree: int, feature: int, mask: int
+    ) -> tuple[BinRule, int] | None:
+        """Return what `make_rule` makes of a canonical rule, of this degree, and a condition."""
+        place = 0
+        for mine, _ in rule:
+            if mine == feature:
+                return self.make_rule([*rule, (feature, mask)])
+            place += mine < feature
+        plain = self.plain(feature, mask)
+        if plain is None:
+            return None
+        if not plain[1]:
+            return (rule, degree) if rule else None
+        return (*rule[:place], (feature, plain[0]), *rule[place:]), degree + plain[1]
+
     def _say_plainly(self, feature: int, mask: int) -> tuple[int, int] | None:
         """Return the canonical mask of a condition and its degree.
 

@@ -105,6 +105,29 @@ class PursuitModel:
         return sum(map(rule_cost, self.degrees)) + len(self.linear)
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnFacts:
+    """What follows from an engine's columns alone.
+
+    Attributes
+    ----------
+    degrees : list, the engine's own, by which it is known whether the columns are the same
+    costs : (n_columns,) float64, what each adds to the complexity
+    spreads : (n_columns,) float64, the share of a ridge that each has
+    """
+
+    degrees: list[int]
+    costs: FloatArray
+    spreads: FloatArray
+
+    @classmethod
+    def of(cls, engine: Engine) -> "ColumnFacts":
+        """Return the facts of the columns that an engine holds."""
+        fixed = [0.0] + [1.0] * engine.n_linear
+        costs = np.concatenate([fixed, rule_costs(engine.degrees)])
+        return cls(engine.degrees, costs, spread_ridge(engine, 1.0, power=1.0))
+
+
 class Walk:
     """Where a pursuit stands: the engine's columns, their coefficients, the linear terms in use."""
 
@@ -116,6 +139,8 @@ class Walk:
 
     grown: float
     """Complexity after the last step, before it was polished."""
+
+    _facts: ColumnFacts | None = None
 
     def __init__(
         self,
@@ -159,9 +184,16 @@ class Walk:
         return np.concatenate([[True], self.lines, rules])
 
     def costs(self) -> FloatArray:
-        """Return what each of the engine's columns adds to the complexity."""
-        rules = rule_costs(self.engine.degrees)
-        return np.concatenate([[0.0], np.ones(len(self.lines)), rules])
+        """Return what each of the engine's columns adds to the complexity; not to be changed."""
+        return self._known_columns().costs
+
+    def _known_columns(self) -> "ColumnFacts":
+        """Return what is known of the engine's columns; a list of them only ever grows."""
+        facts, degrees = self._facts, self.engine.degrees
+        n_columns = 1 + len(self.lines) + len(degrees)
+        if facts is None or facts.degrees is not degrees or len(facts.costs) < n_columns:
+            facts = self._facts = ColumnFacts.of(self.engine)
+        return facts
 
     def noise(self) -> float:
         """Return the gain that a rule without effect is expected to have."""
@@ -385,7 +417,7 @@ class Walk:
         return RARE_RIDGE / self.mass * self._first_curvature / self.n_scores * self._left
 
     def _ridges(self) -> FloatArray:
-        ridges = spread_ridge(self.engine, self._whole_ridge(), power=1.0)
+        ridges = self._whole_ridge() * self._known_columns().spreads
         ridges[1:] = np.maximum(ridges[1:], self.least_ridge())
         return ridges
 
