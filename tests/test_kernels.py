@@ -16,9 +16,11 @@ from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, WORD_DTYPE
 from ruleglm.kernels.columns import PANEL
 from ruleglm.kernels.histograms import SMALL, TILE
+from ruleglm.thresholds import _DOUBT, _DOWN, _UP
 from tests import pricing_cases
 from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
+from tests.reference import cuts as slow_cuts
 from tests.reference import descent as slow_descent
 from tests.reference import gains as slow_gains
 from tests.reference import histograms as slow_histograms
@@ -31,6 +33,7 @@ TWINS = (
     *(slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains),
     slow_logistic,
     slow_sweeps,
+    slow_cuts,
 )
 
 relaxed = settings(deadline=None, max_examples=40)
@@ -287,40 +290,42 @@ def test_count_gram_counts_full_words():
     assert out[0, 0] == 192.0
 
 
-def panel_case(seed, n_rows, n_columns):
+def panel_case(seed, n_rows, n_columns, n_lines):
     rng = np.random.default_rng(seed)
     begin = 64 * int(rng.integers(0, n_rows // 64 + 1))
     end = min(n_rows, begin + 64 * int(rng.integers(0, PANEL // 64 + 1)))
     n_old = int(rng.integers(0, n_columns + 1))
     weights = quarters(rng, n_rows).astype(np.float32)
-    inputs = draw_columns(rng, n_columns, n_rows), weights, n_old, begin, end
+    lines = quarters(rng, n_lines, n_rows)
+    inputs = draw_columns(rng, n_columns, n_rows), lines, weights, n_old, begin, end
     plain, weighted = (
-        quarters(rng, n_columns + 2 - k, PANEL).astype(np.float32) for k in (0, n_old)
+        quarters(rng, n_columns + 2 + k, PANEL).astype(np.float32) for k in (n_lines, -n_old)
     )
     return inputs, plain, weighted
 
 
 @relaxed
-@given(seeds, row_counts, column_counts)
-def test_unpack_words(seed, n_rows, n_columns):
-    inputs, plain, weighted = panel_case(seed, n_rows, n_columns)
+@given(seeds, row_counts, column_counts, st.integers(0, 3))
+def test_unpack_words(seed, n_rows, n_columns, n_lines):
+    inputs, plain, weighted = panel_case(seed, n_rows, n_columns, n_lines)
     compare(kernels.unpack_words, slow_columns.unpack_words, inputs, plain, weighted)
 
 
-def gram_case(seed, n_rows, n_columns):
+def gram_case(seed, n_rows, n_columns, n_lines):
     rng = np.random.default_rng(seed)
     n_old = int(rng.integers(0, n_columns + 1))
     columns = draw_columns(rng, n_columns, n_rows)
     weights = quarters(rng, n_rows).astype(np.float32)
-    inputs = columns, weights, n_old, *draw_range(rng, n_rows)
-    return inputs, np.full((n_columns - n_old, n_columns), np.nan)
+    lines = quarters(rng, n_lines, n_rows)
+    inputs = columns, lines, weights, n_old, *draw_range(rng, n_rows)
+    return inputs, np.full((n_columns - n_old, n_lines + n_columns), np.nan)
 
 
 @relaxed
-@given(seeds, row_counts, column_counts)
-@example(0, 3 * PANEL, 25)
-def test_weighted_gram(seed, n_rows, n_columns):
-    inputs, out = gram_case(seed, n_rows, n_columns)
+@given(seeds, row_counts, column_counts, st.integers(0, 6))
+@example(0, 3 * PANEL, 25, 3)
+def test_weighted_gram(seed, n_rows, n_columns, n_lines):
+    inputs, out = gram_case(seed, n_rows, n_columns, n_lines)
     compare(kernels.weighted_gram, slow_columns.weighted_gram, inputs, out)
 
 
@@ -542,6 +547,39 @@ def test_logistic_loss_of_rows_that_are_no_numbers():
     assert_allclose(both[1, 1:], [0.0, 0.0, 0.0, 0.0, 0.25], atol=1e-300)
 
 
+# --- bins
+
+
+def cuts_case(seed, n_values, bins):
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([rng.random(n_values), rng.integers(1, 4, n_values)])
+    weights = weights * np.where(rng.random(n_values) < 0.1, 20.0, 1.0)  # some are heavy
+    return (np.cumsum(weights), bins, 1e-9), np.empty(n_values, np.bool_)
+
+
+@relaxed
+@given(seeds, st.integers(1, 80), st.integers(2, 30))
+def test_choose_cuts(seed, n_more, bins):
+    inputs, cuts = cuts_case(seed, bins + n_more, bins)
+    compare(kernels.choose_cuts, slow_cuts.choose_cuts, inputs, cuts)
+
+
+def between_case(low, high):
+    low, high = np.array(low, np.float64), np.array(high, np.float64)
+    given = low, high, _UP, _DOWN, _DOUBT
+    return given, np.empty(len(low)), np.empty(len(low), np.bool_)
+
+
+@relaxed
+@given(
+    st.lists(st.floats(allow_nan=False), min_size=1, max_size=9),
+    st.sampled_from([0.0, 1e-9, 0.01, 1.0, 250.0]),
+)
+def test_shorten_between(values, width):
+    inputs, found, sure = between_case(values, [value + width for value in values])
+    compare(kernels.shorten_between, slow_cuts.shorten_between, inputs, found, sure)
+
+
 # --- compilation (last: what the tests above compiled counts too)
 
 CALLS = {
@@ -551,12 +589,14 @@ CALLS = {
     "join_columns": lambda: join_case(0, 10, 3, 2),
     "hash_columns": lambda: hash_case(0, 10, 2),
     "count_gram": lambda: count_case(0, 10, 1, 2),
-    "unpack_words": lambda: panel_case(0, 10, 2),
-    "weighted_gram": lambda: gram_case(0, 10, 2),
+    "unpack_words": lambda: panel_case(0, 10, 2, 1),
+    "weighted_gram": lambda: gram_case(0, 10, 2, 1),
     "sum_columns": lambda: sum_case(0, 10, 2),
     "sum_lines": lambda: lines_case(0, 10, 2, 2),
     "gram_lines": lambda: line_gram_case(0, 10, 2),
     "add_columns": lambda: addition_case(0, 10, 2),
+    "choose_cuts": lambda: cuts_case(0, 10, 4),
+    "shorten_between": lambda: between_case([0.1], [0.2]),
     "descend": lambda: (
         (np.eye(2), np.ones(2), np.ones(2), np.zeros(2, INDEX_DTYPE), 1e-9, 10),
         np.zeros(2),

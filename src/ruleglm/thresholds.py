@@ -6,22 +6,15 @@ fill a bin by itself gets a bin to itself, and only the values between are cut i
 
 import math
 import sys
-from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import TypeAlias
 
 import numpy as np
 
-from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray
+from ruleglm.dtypes import BoolArray, FloatArray
 
 TIE = 1e-9
 """Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
-
-SHORT = 4096
-"""Values of a column up to which their weights are a list: one is read faster than of an array."""
-
-Cumulative: TypeAlias = FloatArray | list[float]
 
 MOST_THRESHOLDS = 254
 """Thresholds of a column, so that a code is one byte."""
@@ -29,9 +22,6 @@ MOST_THRESHOLDS = 254
 _EXACT = Context(prec=1600)  # holds the mean of any two doubles
 _HALF = Decimal("0.5")
 _ROUNDED = tuple(Context(prec=digits) for digits in range(1, 18))
-
-_DIGITS = np.arange(9)[:, None]
-"""Digits after the first of decimals that are looked at in doubles."""
 
 _MOST_POWER = 22
 """Powers of ten up to this one are doubles."""
@@ -115,11 +105,13 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
     tuple of float
         Thresholds, ascending and finite. Every bin ``low < x <= high`` between them holds values.
     """
-    if len(distinct.values) <= bins:
-        cuts = list(range(len(distinct.values) - 1))
-    else:
-        cuts = _choose_cuts(distinct, bins)
-    places = np.array(cuts, dtype=INDEX_DTYPE)
+    places = np.arange(len(distinct.values) - 1)
+    if len(distinct.values) > bins:
+        from ruleglm import kernels  # not at the top: a model that only predicts has no use of them
+
+        cuts = np.empty(len(distinct.values), np.bool_)
+        kernels.choose_cuts(distinct.cumulative, bins, TIE, cuts)
+        places = cuts.nonzero()[0]
     between = shortest_between_each(distinct.values[places], distinct.values[places + 1])
     return tuple(threshold for threshold in between if threshold is not None)
 
@@ -138,84 +130,6 @@ def merge_thresholds(
     if len(others) > most:
         others = [others[k] for k in np.linspace(0, len(others) - 1, most).astype(int)]
     return tuple(sorted({*others, *wanted}))
-
-
-def _choose_cuts(distinct: DistinctValues, bins: int) -> list[int]:
-    """Return positions of values after which a bin ends, ascending."""
-    cumulative: Cumulative = distinct.cumulative
-    if len(distinct.cumulative) <= SHORT:
-        cumulative = distinct.cumulative.tolist()
-    heavy = _find_heavy(distinct.weights, float(cumulative[-1]) / bins, bins)
-    starts, stops = _light_runs(heavy)
-    parts = _share_bins(cumulative, starts, stops, bins - int(np.count_nonzero(heavy)))
-    cuts = set(np.flatnonzero(heavy).tolist())
-    for start, stop, n_parts in zip(starts, stops, parts, strict=True):
-        cuts.update((start - 1, stop - 1))
-        cuts.update(_split_evenly(cumulative, start, stop, n_parts))
-    return sorted(cuts - {-1, len(heavy) - 1})
-
-
-def _find_heavy(weights: FloatArray, fair: float, bins: int) -> BoolArray:
-    """Mark the values with a bin of their own; the lightest give theirs up if bins run short."""
-    heavy = weights >= fair * (1.0 - TIE)
-    while np.count_nonzero(heavy) + len(_light_runs(heavy)[0]) > bins:
-        least = weights[heavy].min() * (1.0 + TIE)
-        heavy[np.argmax(heavy & (weights <= least))] = False
-    return heavy
-
-
-def _light_runs(heavy: BoolArray) -> tuple[list[int], list[int]]:
-    """Return where the runs of values that are not heavy start and stop."""
-    light = np.zeros(len(heavy) + 2, dtype=np.bool_)
-    np.logical_not(heavy, out=light[1:-1])
-    edges = (light[1:] != light[:-1]).nonzero()[0].tolist()
-    return edges[::2], edges[1::2]
-
-
-def _share_bins(
-    cumulative: Cumulative, starts: list[int], stops: list[int], n_parts: int
-) -> list[int]:
-    """Give each run one part, then every further part to the run with most weight a part."""
-    sizes = [stop - start for start, stop in zip(starts, stops, strict=True)]
-    if len(sizes) == 1:
-        return [min(n_parts, sizes[0])]
-    shares = [
-        _upto(cumulative, b) - _upto(cumulative, a) for a, b in zip(starts, stops, strict=True)
-    ]
-    parts = [1] * len(sizes)
-    load = [share if size > 1 else 0.0 for share, size in zip(shares, sizes, strict=True)]
-    for _ in range(n_parts - len(sizes)):
-        most = max(load) * (1.0 - TIE)
-        if most == 0.0:
-            break
-        k = next(k for k, one in enumerate(load) if one >= most)
-        parts[k] += 1
-        load[k] = shares[k] / parts[k] if parts[k] < sizes[k] else 0.0
-    return parts
-
-
-def _split_evenly(cumulative: Cumulative, start: int, stop: int, n_parts: int) -> list[int]:
-    """Cut the values ``start..stop-1`` into parts of about equal weight, none of them empty."""
-    if n_parts == stop - start:
-        return list(range(start, stop - 1))
-    cuts = []
-    end, first = float(cumulative[stop - 1]), start
-    before = _upto(cumulative, start)
-    for left in range(n_parts, 1, -1):
-        target = before + (end - before) / left
-        cut = bisect_left(cumulative, target * (1.0 - TIE), first, stop)
-        below, above = _upto(cumulative, cut), float(cumulative[cut])
-        if cut > first and target - below <= above - target + TIE * target:
-            cut -= 1
-        cut = min(cut, stop - left)  # leave a value for each of the other parts
-        cuts.append(cut)
-        first, before = cut + 1, float(cumulative[cut])
-    return cuts
-
-
-def _upto(cumulative: Cumulative, position: int) -> float:
-    """Return the weight of the values before a position."""
-    return float(cumulative[position - 1]) if position else 0.0
 
 
 def shortest_between(low: float, high: float) -> float | None:
@@ -262,21 +176,14 @@ def shortest_between_each(low: FloatArray, high: FloatArray) -> list[float | Non
     The decimals of one to nine digits nearest each middle are computed in doubles, all at once.
     Pairs with none of them between, or for which rounding decides, are left to exact arithmetic.
     """
-    with np.errstate(all="ignore"):
-        middle = 0.5 * low + 0.5 * high
-        exponents = np.floor(np.log10(np.abs(middle)))
-    sure = (exponents <= _MOST_POWER) & (exponents >= len(_DIGITS) - 1 - _MOST_POWER)
-    places = _DIGITS + _MOST_POWER - np.where(sure, exponents, 0.0).astype(INDEX_DTYPE)
-    up, down = _UP[places], _DOWN[places]
-    scaled = np.where(sure, middle, 0.0) * up / down
-    lower, upper = np.rint(scaled - _DOUBT), np.rint(scaled + _DOUBT)
-    below, above = lower * down / up, upper * down / up
-    inside = (low < below) & (below < high) | (low < above) & (above < high)
-    fewest = np.argmax(inside, axis=0), np.arange(len(low))
-    sure &= inside[fewest] & (lower[fewest] == upper[fewest])
-    sure &= (low >= 0.0) | (high <= 0.0)
-    pairs = zip(low.tolist(), high.tolist(), below[fewest].tolist(), sure.tolist(), strict=True)
-    return [one if known else shortest_between(left, right) for left, right, one, known in pairs]
+    from ruleglm import kernels  # see above
+
+    found, sure = np.empty(len(low)), np.empty(len(low), np.bool_)
+    kernels.shorten_between(low, high, _UP, _DOWN, _DOUBT, found, sure)
+    between: list[float | None] = list(found.tolist())
+    for k in np.flatnonzero(~sure).tolist():
+        between[k] = shortest_between(float(low[k]), float(high[k]))
+    return between
 
 
 def _make_finite(low: float, high: float) -> tuple[float, float]:

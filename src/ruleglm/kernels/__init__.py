@@ -16,6 +16,7 @@ from ruleglm.kernels.columns import (
     unpack_words,
     weighted_gram,
 )
+from ruleglm.kernels.cuts import choose_cuts, shorten_between
 from ruleglm.kernels.descent import descend
 from ruleglm.kernels.gains import (
     gain_lines,
@@ -40,6 +41,8 @@ from ruleglm.kernels.search import search_branch
 from ruleglm.kernels.sweeps import rate_additions, rate_swaps, sweep_column
 
 KERNELS = (
+    choose_cuts,
+    shorten_between,
     fill_histograms,
     fill_covered,
     fill_within,
@@ -78,6 +81,7 @@ KERNELS = (
 __all__ = [
     "KERNELS",
     "add_columns",
+    "choose_cuts",
     "count_gram",
     "descend",
     "evaluate_rules",
@@ -105,6 +109,7 @@ __all__ = [
     "score_pairs",
     "score_triples",
     "search_branch",
+    "shorten_between",
     "sum_columns",
     "sum_lines",
     "sweep_column",

@@ -35,6 +35,9 @@ It is the second where the best stands out of the noise; see `DOUBT`.
 DOUBT = 2.0
 """Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
+STEP = 0.2, 6.0
+"""Share of the model's terms, and number of terms, up to which a round adds what is less good."""
+
 FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
 
@@ -265,6 +268,8 @@ class Walk:
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         size = last = float(costs[table.member].sum())
+        enough = min(STEP[0] * n_terms, STEP[1])
+        good = 0.0
         added: list[float] = []
         self.passed = []
         for _ in range(max(1, round(GROWTH * n_terms))):
@@ -274,11 +279,14 @@ class Walk:
             k = int(np.argmax(worth))
             if worth[k] <= 0.0 or worth[k] < least:
                 break
+            if added and len(added) >= enough and worth[k] < good:
+                break
             if added and size > SPACING * last:
                 self.passed.append(self.pass_by(table, 0.5 * added[-1]))
                 last = size
             if not added:
-                least = max(least, self.good_enough(float(worth[k])))
+                good = self.good_enough(float(worth[k]))
+                least = max(least, GOOD[0] * float(worth[k]))
             added.append(float(worth[k]))
             size += float(costs[k])
             table.toggle(k)

@@ -1,0 +1,74 @@
+"""Twins of ``ruleglm.kernels.cuts``: sets, lists and arrays of all digits at once."""
+
+from bisect import bisect_left
+
+import numpy as np
+
+
+def choose_cuts(cumulative, bins, tie, cuts):
+    weights = np.diff(cumulative, prepend=0.0)
+    heavy = weights >= cumulative[-1] / bins * (1.0 - tie)
+    while np.count_nonzero(heavy) + len(light_runs(heavy)) > bins:
+        least = weights[heavy].min() * (1.0 + tie)
+        heavy[np.argmax(heavy & (weights <= least))] = False
+    runs = light_runs(heavy)
+    shares = [cumulative[stop - 1] - upto(cumulative, start) for start, stop in runs]
+    parts = share_bins(shares, runs, bins - np.count_nonzero(heavy), tie)
+    chosen = set(np.flatnonzero(heavy).tolist())
+    for (start, stop), n_parts in zip(runs, parts, strict=True):
+        chosen |= {start - 1, stop - 1, *split_evenly(cumulative, start, stop, n_parts, tie)}
+    cuts[:] = False
+    cuts[sorted(chosen - {-1, len(heavy) - 1})] = True
+
+
+def light_runs(heavy):
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], heavy, [True]]).astype(int)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def share_bins(shares, runs, n_parts, tie):
+    parts = [1] * len(runs)
+    for _ in range(n_parts - len(runs)):
+        load = [
+            share / part if part < stop - start else 0.0
+            for share, part, (start, stop) in zip(shares, parts, runs, strict=True)
+        ]
+        most = max(load) * (1.0 - tie)
+        if most == 0.0:
+            break
+        parts[next(k for k, one in enumerate(load) if one >= most)] += 1
+    return parts
+
+
+def split_evenly(cumulative, start, stop, n_parts, tie):
+    cuts, first, before = [], start, upto(cumulative, start)
+    for left in range(n_parts, 1, -1):
+        target = before + (cumulative[stop - 1] - before) / left
+        cut = bisect_left(cumulative, target * (1.0 - tie), first, stop)
+        below, above = target - upto(cumulative, cut), cumulative[cut] - target
+        if cut > first and below <= above + tie * target:
+            cut -= 1
+        cut = min(cut, stop - left)
+        cuts.append(cut)
+        first, before = cut + 1, cumulative[cut]
+    return cuts
+
+
+def upto(cumulative, place):
+    return cumulative[place - 1] if place else 0.0
+
+
+def shorten_between(low, high, up, down, doubt, found, sure):
+    most, digits = len(up) // 2, np.arange(9)[:, None]
+    with np.errstate(all="ignore"):
+        middle = 0.5 * low + 0.5 * high
+        exponents = np.floor(np.log10(np.abs(middle)))
+    sure[:] = (exponents <= most) & (exponents >= 8 - most) & ((low >= 0.0) | (high <= 0.0))
+    places = digits + most - np.where(sure, exponents, 0.0).astype(int)
+    scaled = np.where(sure, middle, 0.0) * up[places] / down[places]
+    lower, upper = np.rint(scaled - doubt), np.rint(scaled + doubt)
+    below, above = lower * down[places] / up[places], upper * down[places] / up[places]
+    inside = (low < below) & (below < high) | (low < above) & (above < high)
+    fewest = np.argmax(inside, axis=0), np.arange(len(low))
+    found[:] = np.where(sure & inside[fewest], below[fewest], 0.0)
+    sure &= inside[fewest] & (lower[fewest] == upper[fewest])
