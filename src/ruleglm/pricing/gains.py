@@ -24,7 +24,6 @@ from ruleglm.engines.base import Engine, JointHistograms, RowVector
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.coarse import CoarseBins
-from ruleglm.pricing.histogram import share
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
 
@@ -519,7 +518,7 @@ def score_tuples(
             where[part],
         )
 
-    share(engine, score, len(best), 16 * histograms.values.size)
+    engine.workers.share(score, len(best), 16 * histograms.values.size)
 
 
 def _offer(found: dict[BinRule, Candidate], candidates: Iterable[Candidate]) -> None:

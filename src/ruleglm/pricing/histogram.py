@@ -14,7 +14,6 @@ from ruleglm import kernels
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
-from ruleglm.parallel import cut, n_parts
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.deep import search_deep
 from ruleglm.pricing.found import DIGITS, Found
@@ -327,7 +326,7 @@ class HistogramPricer:
                 where[part],
             )
 
-        share(engine, score, n_tuples, 4 * histograms.values.shape[1])
+        engine.workers.share(score, n_tuples, 4 * histograms.values.shape[1])
         values = np.maximum(best * SIGNS, 0.0)
 
         def conditions(t: int, sign: int, kind: int = 0) -> list[tuple[int, int]]:
@@ -364,7 +363,7 @@ class HistogramPricer:
                 where[part],
             )
 
-        share(engine, score, n_tuples, 10 * histograms.values.shape[1])
+        engine.workers.share(score, n_tuples, 10 * histograms.values.shape[1])
         values = np.maximum(best * SIGNS, 0.0)
 
         def conditions(t: int, sign: int) -> list[tuple[int, int]]:
@@ -387,11 +386,6 @@ class HistogramPricer:
         worth = np.flatnonzero(largest > found.worth_offering(degree, self._n_rules))
         order = np.argsort(-largest[worth], kind="stable")[: self._n_rules]
         return [(int(t), int(signs[t])) for t in worth[order]]
-
-
-def share(engine: Engine, score: Callable[[slice], None], n_tuples: int, work: int) -> None:
-    """Score a batch of tuples on the engine's threads; each tuple is scored by itself."""
-    engine.workers.map(score, cut(n_tuples, n_parts(work)), work)
 
 
 def peaks(ratios: FloatArray) -> list[int]:

@@ -42,7 +42,7 @@ FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
 
 RIDGE_GROWTH = 5.0, 60.0
-"""The ridge grows with the complexity plus the first, and is whole where that is the second."""
+"""The ridge grows with the complexity plus the first, and is what is given at the second."""
 
 SURE = 0.2
 """Share of the curvature of the empty model below which the ridge falls in proportion to it."""
@@ -56,8 +56,8 @@ RARE_RIDGE = 3.0
 With less, a row far off the others is a rule of its own.
 """
 
-SPACING = 1.1
-"""Factor by which the complexity grows from one model of the path to the next, about."""
+SPACING = 1.1, 8.0
+"""Factor by which the complexity grows from one model of the path to the next, and by how much."""
 
 KEEP = 0.5
 """Share of the price of its complexity that a term has to earn to stay."""
@@ -217,12 +217,13 @@ class Walk:
     def ridge_share(self) -> float:
         """Return which share of the ridge the model should have.
 
-        Little at first, since there is nothing yet that others could share. And the less, the less
-        noise or curvature is left, by their roots; where the classes are nearly told apart, what a
-        ridge leaves unexplained would call for copies of the same rules.
+        Little at first, since there is nothing yet that others could share, and the more, the more
+        rules there are. And the less, the less noise or curvature is left, by their roots; where the
+        classes are nearly told apart, what a ridge leaves unexplained would call for copies of the
+        same rules.
         """
         first, whole = RIDGE_GROWTH
-        growth = min(1.0, (first + self.complexity()) / whole)
+        growth = (first + self.complexity()) / whole
         noise = np.sqrt(min(1.0, self.mass * self.noise()))
         left = self._left
         return float(growth * noise * min(np.sqrt(left), left / np.sqrt(SURE)))
@@ -281,7 +282,7 @@ class Walk:
                 break
             if added and len(added) >= enough and worth[k] < good:
                 break
-            if added and size > SPACING * last:
+            if added and size > min(SPACING[0] * last, SPACING[1] + last):
                 self.passed.append(self.pass_by(table, 0.5 * added[-1]))
                 last = size
             if not added:
