@@ -31,6 +31,9 @@ from ruleglm.storage import rows_beside
 BLOCK = 8192
 """Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
 
+FEW_ROWS = 1 << 18
+"""Rows up to which both derivatives are kept where one is asked for: the other will be, soon."""
+
 
 class LocalEngine(HeldColumns):
     """Rows in memory: all of a fit, or a part of them.
@@ -409,8 +412,8 @@ class LocalEngine(HeldColumns):
     def _losses_along(self, steps: Sequence[float]) -> FloatArray:
         def block_losses(rows: slice) -> FloatArray:
             y, eta, direction = self._y[rows], self._eta[rows], self._direction[rows]
-            parts = [self._mean_part(self.family.loss(y, eta + t * direction), rows) for t in steps]
-            return np.array(parts)
+            points = (eta + t * direction if t else eta for t in steps)
+            return np.array([self._mean_part(self.family.loss(y, x), rows) for x in points])
 
         with np.errstate(over="ignore", invalid="ignore"):
             total = sum(
@@ -448,7 +451,10 @@ class LocalEngine(HeldColumns):
 
     def _gradient_rows(self) -> FloatArray:
         if self._gradient is None:
-            self._gradient = self._derive(0)
+            if not self.family.constant_hessian and self.n_rows <= FEW_ROWS:
+                self._gradient = self._both_rows()[0]
+            else:
+                self._gradient = self._derive(0)
         return self._gradient
 
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
