@@ -140,10 +140,9 @@ def measure_grams() -> None:
         columns = evaluate(codes, rules)
         weights = np.random.default_rng(2).random(n_rows, np.float32)
         out = np.empty((N_COLUMNS, N_COLUMNS))
-        given = columns, np.empty((0, n_rows)), weights, 0, 0, n_rows
         counted, weighted = time_together(
             lambda: kernels.count_gram(columns, columns, out),  # noqa: B023
-            lambda: kernels.weighted_gram(*given, out),  # noqa: B023
+            lambda: kernels.weighted_gram(columns, weights, 0, 0, n_rows, out),  # noqa: B023
         )
         pairs = {"popcount": (counted, N_COLUMNS**2)}
         pairs["weighted"] = (weighted, N_COLUMNS * (N_COLUMNS + 1) // 2)

@@ -290,42 +290,40 @@ def test_count_gram_counts_full_words():
     assert out[0, 0] == 192.0
 
 
-def panel_case(seed, n_rows, n_columns, n_lines):
+def panel_case(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
     begin = 64 * int(rng.integers(0, n_rows // 64 + 1))
     end = min(n_rows, begin + 64 * int(rng.integers(0, PANEL // 64 + 1)))
     n_old = int(rng.integers(0, n_columns + 1))
     weights = quarters(rng, n_rows).astype(np.float32)
-    lines = quarters(rng, n_lines, n_rows)
-    inputs = draw_columns(rng, n_columns, n_rows), lines, weights, n_old, begin, end
+    inputs = draw_columns(rng, n_columns, n_rows), weights, n_old, begin, end
     plain, weighted = (
-        quarters(rng, n_columns + 2 + k, PANEL).astype(np.float32) for k in (n_lines, -n_old)
+        quarters(rng, n_columns + 2 - k, PANEL).astype(np.float32) for k in (0, n_old)
     )
     return inputs, plain, weighted
 
 
 @relaxed
-@given(seeds, row_counts, column_counts, st.integers(0, 3))
-def test_unpack_words(seed, n_rows, n_columns, n_lines):
-    inputs, plain, weighted = panel_case(seed, n_rows, n_columns, n_lines)
+@given(seeds, row_counts, column_counts)
+def test_unpack_words(seed, n_rows, n_columns):
+    inputs, plain, weighted = panel_case(seed, n_rows, n_columns)
     compare(kernels.unpack_words, slow_columns.unpack_words, inputs, plain, weighted)
 
 
-def gram_case(seed, n_rows, n_columns, n_lines):
+def gram_case(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
     n_old = int(rng.integers(0, n_columns + 1))
     columns = draw_columns(rng, n_columns, n_rows)
     weights = quarters(rng, n_rows).astype(np.float32)
-    lines = quarters(rng, n_lines, n_rows)
-    inputs = columns, lines, weights, n_old, *draw_range(rng, n_rows)
-    return inputs, np.full((n_columns - n_old, n_lines + n_columns), np.nan)
+    inputs = columns, weights, n_old, *draw_range(rng, n_rows)
+    return inputs, np.full((n_columns - n_old, n_columns), np.nan)
 
 
 @relaxed
-@given(seeds, row_counts, column_counts, st.integers(0, 6))
-@example(0, 3 * PANEL, 25, 3)
-def test_weighted_gram(seed, n_rows, n_columns, n_lines):
-    inputs, out = gram_case(seed, n_rows, n_columns, n_lines)
+@given(seeds, row_counts, column_counts)
+@example(0, 3 * PANEL, 25)
+def test_weighted_gram(seed, n_rows, n_columns):
+    inputs, out = gram_case(seed, n_rows, n_columns)
     compare(kernels.weighted_gram, slow_columns.weighted_gram, inputs, out)
 
 
@@ -589,8 +587,8 @@ CALLS = {
     "join_columns": lambda: join_case(0, 10, 3, 2),
     "hash_columns": lambda: hash_case(0, 10, 2),
     "count_gram": lambda: count_case(0, 10, 1, 2),
-    "unpack_words": lambda: panel_case(0, 10, 2, 1),
-    "weighted_gram": lambda: gram_case(0, 10, 2, 1),
+    "unpack_words": lambda: panel_case(0, 10, 2),
+    "weighted_gram": lambda: gram_case(0, 10, 2),
     "sum_columns": lambda: sum_case(0, 10, 2),
     "sum_lines": lambda: lines_case(0, 10, 2, 2),
     "gram_lines": lambda: line_gram_case(0, 10, 2),

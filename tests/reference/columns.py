@@ -62,18 +62,16 @@ def count_gram(left, right, out):
     out[:] = unpack_rows(left) @ unpack_rows(right).T
 
 
-def unpack_words(columns, lines, row_weights, n_old, begin, end, plain, weighted):
+def unpack_words(columns, row_weights, n_old, begin, end, plain, weighted):
     dense = unpack_rows(columns)[:, begin:end]
-    every = np.concatenate([lines[:, begin:end], dense])
-    for panel, rows in ((plain, every), (weighted, dense[n_old:] * row_weights[begin:end])):
+    for panel, rows in ((plain, dense), (weighted, dense[n_old:] * row_weights[begin:end])):
         panel[: len(rows)] = 0.0
         panel[: len(rows), : end - begin] = rows
 
 
-def weighted_gram(columns, lines, row_weights, n_old, begin, end, out):
+def weighted_gram(columns, row_weights, n_old, begin, end, out):
     dense = unpack_rows(columns)[:, begin:end]
-    every = np.concatenate([lines[:, begin:end], dense])
-    out[:] = (dense[n_old:] * row_weights[begin:end]) @ every.T
+    out[:] = (dense[n_old:] * row_weights[begin:end]) @ dense.T
 
 
 def sum_columns(columns, values, begin, end, out):

@@ -68,34 +68,26 @@ class RowSums:
 
         return self.add(total, self._n_rows * (1 + len(lines)) ** 2 // 8)
 
-    def of_products(
-        self, columns: WordArray, n_old: int, lines: FloatArray, weights: FloatArray
-    ) -> FloatArray:
-        """Return the weighted products of columns from ``n_old`` on with all lines and columns."""
-        shape = len(columns) - n_old, len(lines) + len(columns)
+    def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
+        """Return the shared weights of the columns from ``n_old`` on with all.
+
+        Without weights all rows have the same, ``1 / n_total``.
+        """
+        shape = len(columns) - n_old, len(columns)
+        if weights is None:
+            block = np.empty(shape)
+            kernels.count_gram(np.ascontiguousarray(columns[n_old:]), columns, block)
+            return block / self._n_total
         unit = max(float(weights.max(initial=0.0)), LEAST_UNIT)
         with np.errstate(invalid="ignore"):  # where the loss overflows
             scaled = (weights / unit).astype(np.float32)
 
         def total(rows: slice) -> FloatArray:
             out = np.empty(shape)
-            kernels.weighted_gram(columns, lines, scaled, n_old, rows.start, rows.stop, out)
+            kernels.weighted_gram(columns, scaled, n_old, rows.start, rows.stop, out)
             return out
 
         return unit * self.add(total, self._n_rows * shape[0] * shape[1] // 16)
-
-    def of_equal_rows(
-        self, columns: WordArray, n_old: int, lines: FloatArray, weights: FloatArray
-    ) -> FloatArray:
-        """Return what `of_products` does, exactly, where all rows weigh ``1 / n_total``."""
-        block = np.empty((len(columns) - n_old, len(lines) + len(columns)))
-        new = np.ascontiguousarray(columns[n_old:])
-        shared = np.empty((len(new), len(columns)))
-        kernels.count_gram(new, columns, shared)
-        np.divide(shared, self._n_total, out=block[:, len(lines) :])
-        if len(lines):
-            block[:, : len(lines)] = self.of_lines(new, lines, weights)
-        return block
 
 
 class ColumnSums:
@@ -133,9 +125,8 @@ def gram_rows(
     linear: FloatArray,
     columns: WordArray,
     frozen: FloatArray,
+    weights: FloatArray | None,
     sums: RowSums,
-    *,
-    equal: bool,
 ) -> FloatArray:
     """Return the rows of a Gram matrix from ``n_known`` on.
 
@@ -145,16 +136,18 @@ def gram_rows(
     linear : (n_linear, n_rows) float64
     columns : (n_rules, n_words) uint64
     frozen : (n_rows,) float64, the weights
+    weights : the same, or None where all rows weigh alike
     sums : RowSums
-    equal : bool, whether all rows weigh alike
     """
     first, size = 1 + len(linear), 1 + len(linear) + len(columns)
     n_old = max(0, n_known - first)
     whole = np.zeros((size - n_known, size))
-    multiply = sums.of_equal_rows if equal else sums.of_products
+    block = sums.of_products(columns, n_old, weights)
     rules = whole[first + n_old - n_known :]
-    rules[:, 1:] = multiply(columns, n_old, linear, frozen)
-    rules[:, 0] = np.diagonal(rules, first + n_old)
+    rules[:, 0] = np.diagonal(block, n_old)
+    if len(linear):
+        rules[:, 1:first] = sums.of_lines(columns[n_old:], linear, frozen)
+    rules[:, first:] = block
     if n_known == 0:
         whole[:first, :first] = sums.of_two_lines(linear, frozen)
         whole[:first, first:] = rules[:, :first].T

@@ -255,8 +255,9 @@ class LocalEngine(HeldColumns):
 
     def gram_rows(self, n_known: int) -> FloatArray:
         """Return the rows of the Gram matrix from ``n_known`` on."""
-        equal = self.family.constant_hessian and self._weights is None
-        return gram_rows(n_known, self.linear, self._columns, self._frozen, self._sums, equal=equal)
+        counted = self.family.constant_hessian and self._weights is None
+        weights = None if counted else self._frozen
+        return gram_rows(n_known, self.linear, self._columns, self._frozen, weights, self._sums)
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""

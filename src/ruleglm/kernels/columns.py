@@ -170,38 +170,31 @@ def count_gram(left, right, out):
 
 
 @kernel
-def unpack_words(columns, lines, row_weights, n_old, begin, end, plain, weighted):
-    """Unpack rows ``begin`` to ``end`` of lines and columns, of some columns times row weights too.
+def unpack_words(columns, row_weights, n_old, begin, end, plain, weighted):
+    """Unpack rows ``begin`` to ``end`` of the columns, and of some of them times the row weights.
 
     Parameters
     ----------
     columns : (n_columns, n_words) uint64
-    lines : (n_lines, n_rows) float64
     row_weights : (n_rows,) float32
     n_old : int, the columns from it on are weighted too
     begin, end : int, at most PANEL rows; multiples of 64, but ``end`` may be the last row
-    plain : (at least n_lines + n_columns, PANEL) float32, OUT, lines first; zero past ``end``
+    plain : (at least n_columns, PANEL) float32, OUT; zero past ``end``
     weighted : (at least n_columns - n_old, PANEL) float32, OUT; zero past ``end``
     """
     one = np.int64(1)
     here, none = np.float32(1.0), np.float32(0.0)
-    count, n_lines = end - begin, lines.shape[0]
-    for j in range(n_lines):
-        line, values = plain[j], lines[j, begin:end]
-        for r in range(count):
-            line[r] = np.float32(values[r])
-        for r in range(count, PANEL):
-            line[r] = none
+    count = end - begin
     for a in range(columns.shape[0]):
         for base in range(0, PANEL, 64):
             word = np.int64(0)
             if base < count:
                 word = np.int64(columns[a, (begin + base) >> 6])
             for r in range(64):
-                plain[n_lines + a, base + r] = here if (word & (one << np.int64(r))) != 0 else none
+                plain[a, base + r] = here if (word & (one << np.int64(r))) != 0 else none
     weights = row_weights[begin:end]
     for a in range(n_old, columns.shape[0]):
-        ones, line = plain[n_lines + a], weighted[a - n_old]
+        ones, line = plain[a], weighted[a - n_old]
         for r in range(count):
             line[r] = ones[r] * weights[r]
         for r in range(count, PANEL):
@@ -209,33 +202,32 @@ def unpack_words(columns, lines, row_weights, n_old, begin, end, plain, weighted
 
 
 @kernel
-def weighted_gram(columns, lines, row_weights, n_old, begin, end, out):
-    """Add up the row weights that pairs of columns share, and weighted lines over the columns.
+def weighted_gram(columns, row_weights, n_old, begin, end, out):
+    """Add up the row weights that pairs of columns share, over some of the rows.
 
-    Blocks of two by four keep eight sums in registers; the panels are padded with empty
+    Blocks of two by four columns keep eight sums in registers; the panels are padded with empty
     columns so that no block is cut. Within a panel sums are in single precision, which is twice as
     fast, and their errors are below 1e-7: enough for second derivatives, which only guide steps.
 
     Parameters
     ----------
     columns : (n_columns, n_words) uint64
-    lines : (n_lines, n_rows) float64
     row_weights : (n_rows,) float32
     n_old : int, columns before it are only paired with those from it on
     begin, end : int, the rows to add up; ``begin`` is a multiple of 64
-    out : (n_columns - n_old, n_lines + n_columns) float64, OUT, lines first
+    out : (n_columns - n_old, n_columns) float64, OUT
     """
-    n_lines, n_new, n_all = lines.shape[0], out.shape[0], out.shape[1]
-    n_before = n_lines + n_old
-    plain = np.zeros((n_all + 4, PANEL), np.float32)
-    weighted = np.zeros((n_new + 1, PANEL), np.float32)
-    sums = np.zeros((n_new + 1, n_all + 4))
+    n_columns = columns.shape[0]
+    plain = np.zeros((n_columns + 4, PANEL), np.float32)
+    weighted = np.zeros((n_columns - n_old + 1, PANEL), np.float32)
+    sums = np.zeros((n_columns - n_old + 1, n_columns + 4))
     zero = np.float32(0.0)
     for first in range(begin, end, PANEL):
         last = min(first + PANEL, end)
-        unpack_words(columns, lines, row_weights, n_old, first, last, plain, weighted)
-        for i in range(0, n_new, 2):
-            for b in range(0, n_before + i + 2, 4):
+        unpack_words(columns, row_weights, n_old, first, last, plain, weighted)
+        for a in range(n_old, n_columns, 2):
+            i = a - n_old
+            for b in range(0, a + 2, 4):
                 s_0, s_1, s_2, s_3 = zero, zero, zero, zero
                 t_0, t_1, t_2, t_3 = zero, zero, zero, zero
                 for r in range(PANEL):
@@ -256,11 +248,11 @@ def weighted_gram(columns, lines, row_weights, n_old, begin, end, out):
                 sums[i + 1, b + 1] += t_1
                 sums[i + 1, b + 2] += t_2
                 sums[i + 1, b + 3] += t_3
-    for a in range(n_new):
-        for b in range(n_before + a + 1):
+    for a in range(n_columns - n_old):
+        for b in range(n_old + a + 1):
             out[a, b] = sums[a, b]
-            if b >= n_before:
-                out[b - n_before, n_before + a] = sums[a, b]
+            if b >= n_old:
+                out[b - n_old, n_old + a] = sums[a, b]
 
 
 @kernel

@@ -35,8 +35,11 @@ It is the second where the best stands out of the noise; see `DOUBT`.
 DOUBT = 2.0
 """Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
-STEP = 0.2, 6.0
-"""Share of the model's terms, and number of terms, up to which a round adds what is less good."""
+STEP = 5, 6
+"""A round adds what is less good too, up to one term for so many of the model, and so many in all.
+
+The first terms come in one after the other.
+"""
 
 FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
@@ -217,10 +220,9 @@ class Walk:
     def ridge_share(self) -> float:
         """Return which share of the ridge the model should have.
 
-        Little at first, since there is nothing yet that others could share, and the more, the more
-        rules there are. And the less, the less noise or curvature is left, by their roots; where the
-        classes are nearly told apart, what a ridge leaves unexplained would call for copies of the
-        same rules.
+        Little at first, since there is nothing yet that others could share, and more as rules come
+        in. And the less, the less noise or curvature is left, by their roots; where the classes are
+        nearly told apart, what a ridge leaves unexplained would call for copies of the same rules.
         """
         first, whole = RIDGE_GROWTH
         growth = (first + self.complexity()) / whole
@@ -269,7 +271,7 @@ class Walk:
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         size = last = float(costs[table.member].sum())
-        enough = min(STEP[0] * n_terms, STEP[1])
+        enough = min(n_terms // STEP[0] - 1, STEP[1])
         good = 0.0
         added: list[float] = []
         self.passed = []
