@@ -15,12 +15,14 @@ TILE = 2048
 """Rows whose cell numbers are computed together; they stay in the first-level cache."""
 
 SMALL, LARGE = 2048, 16384
-"""Up to this many cells a histogram is filled in four interleaved copies, of many rows up to more.
+"""Up to this many cells a histogram is filled in interleaved copies, of many rows up to more.
 
 Rows that hit the same cell one after the other (skewed features) would wait for each other's
-addition; with copies they do not. Of fewer rows a cell than there are copies, these cost more than
-they save.
+addition; with copies they do not.
 """
+
+ROWS_OF_TWO, ROWS_OF_FOUR = 2, 32
+"""Rows a cell from which on there are two copies, or four: of fewer, adding them up costs more."""
 
 
 @kernel
@@ -114,30 +116,42 @@ def make_room(largest, n_rows):
 
 
 @kernel
-def fill_tuple(codes, features, n_bins, values, room, out):
-    """Fill the joint histogram of one tuple of features, see fill_histograms; the last OUT."""
-    n_vectors, size = out.shape
-    n_rows = values.shape[1]
-    n_copies = 4 if size <= max(SMALL, min(LARGE, n_rows // 8)) and n_rows >= 4 * size else 1
-    for v in range(0, n_vectors - 1, 2):
-        two = room[: 2 * n_copies * size].reshape(n_copies, size, 2)
-        fill_two(codes, features, n_bins, values[v : v + 2], two)
-        for j in range(2):
-            join_copies(two[:, :, j], out[v + j])
-    if n_vectors % 2:
-        one = room[: n_copies * size].reshape(n_copies, size)
-        fill_one(codes, features, n_bins, values[n_vectors - 1], one)
-        join_copies(one, out[n_vectors - 1])
+def count_copies(size, n_rows):
+    """Return how many copies a histogram of ``size`` cells is filled in: one, two or four."""
+    if size > max(SMALL, min(LARGE, n_rows // 8)) or n_rows < ROWS_OF_TWO * size:
+        return 1
+    return 2 if n_rows < ROWS_OF_FOUR * size else 4
 
 
 @kernel
-def join_copies(copies, out):
-    """Add the copies of a histogram, one or four, to the whole, the last OUT."""
-    for c in range(out.shape[0]):
-        if copies.shape[0] == 4:
-            out[c] += (copies[0, c] + copies[1, c]) + (copies[2, c] + copies[3, c])
-        else:
-            out[c] += copies[0, c]
+def fill_tuple(codes, features, n_bins, values, room, out):
+    """Fill the joint histogram of one tuple of features, see fill_histograms; the last OUT."""
+    n_vectors, size = out.shape
+    n_copies = count_copies(size, values.shape[1])
+    for v in range(0, n_vectors - 1, 2):
+        two = room[: 2 * n_copies * size].reshape(n_copies, 2 * size)
+        fill_two(codes, features, n_bins, values[v : v + 2], two)
+        join_copies(two)
+        for c in range(size):
+            out[v, c] += two[0, 2 * c]
+            out[v + 1, c] += two[0, 2 * c + 1]
+    if n_vectors % 2:
+        one = room[: n_copies * size].reshape(n_copies, size)
+        fill_one(codes, features, n_bins, values[n_vectors - 1], one)
+        join_copies(one)
+        for c in range(size):
+            out[n_vectors - 1, c] += one[0, c]
+
+
+@kernel
+def join_copies(copies):
+    """Add all copies of a histogram up in the first, OUT."""
+    if copies.shape[0] == 4:
+        for c in range(copies.shape[1]):
+            copies[0, c] = (copies[0, c] + copies[1, c]) + (copies[2, c] + copies[3, c])
+    elif copies.shape[0] == 2:
+        for c in range(copies.shape[1]):
+            copies[0, c] += copies[1, c]
 
 
 @kernel
@@ -155,7 +169,7 @@ def number_cells(codes, features, n_bins, first, count, cells):
 
 @kernel
 def fill_one(codes, features, n_bins, values, copies):
-    """Add up one row vector over the cells of a tuple, in one copy or in four; the last OUT."""
+    """Add up one row vector over the cells of a tuple, in one copy, two or four; the last OUT."""
     copies[:] = 0.0
     n_rows = values.shape[0]
     cells = np.empty(TILE, np.uint32)
@@ -163,17 +177,23 @@ def fill_one(codes, features, n_bins, values, copies):
         count = min(TILE, n_rows - first)
         number_cells(codes, features, n_bins, first, count, cells)
         tile = values[first : first + count]
-        quads = count // 4 if copies.shape[0] == 4 else 0
-        if quads:
-            copy_0, copy_1, copy_2, copy_3 = copies[0], copies[1], copies[2], copies[3]
-            for q in range(quads):
-                r = 4 * q
-                copy_0[cells[r]] += tile[r]
+        done, n_copies = 0, copies.shape[0]
+        only = copies[0]
+        if n_copies == 4:
+            done = count // 4 * 4
+            copy_1, copy_2, copy_3 = copies[1], copies[2], copies[3]
+            for r in range(0, done, 4):
+                only[cells[r]] += tile[r]
                 copy_1[cells[r + 1]] += tile[r + 1]
                 copy_2[cells[r + 2]] += tile[r + 2]
                 copy_3[cells[r + 3]] += tile[r + 3]
-        only = copies[0]
-        for r in range(4 * quads, count):
+        elif n_copies == 2:
+            done = count // 2 * 2
+            copy_1 = copies[1]
+            for r in range(0, done, 2):
+                only[cells[r]] += tile[r]
+                copy_1[cells[r + 1]] += tile[r + 1]
+        for r in range(done, count):
             only[cells[r]] += tile[r]
 
 
@@ -184,22 +204,27 @@ def fill_two(codes, features, n_bins, values, copies):
     n_rows = values.shape[1]
     two = np.uint64(2)
     cells = np.empty(TILE, np.uint32)
-    flat = copies.reshape(copies.shape[0], -1)
-    only = flat[0]
+    only = copies[0]
     for first in range(0, n_rows, TILE):
         count = min(TILE, n_rows - first)
         number_cells(codes, features, n_bins, first, count, cells)
         tile, other = values[0, first : first + count], values[1, first : first + count]
-        quads = count // 4 if copies.shape[0] == 4 else 0
-        if quads:
-            copy_1, copy_2, copy_3 = flat[1], flat[2], flat[3]
-            for q in range(quads):
-                r = 4 * q
+        done, n_copies = 0, copies.shape[0]
+        if n_copies == 4:
+            done = count // 4 * 4
+            copy_1, copy_2, copy_3 = copies[1], copies[2], copies[3]
+            for r in range(0, done, 4):
                 add_pair(only, two * np.uint64(cells[r]), tile[r], other[r])
                 add_pair(copy_1, two * np.uint64(cells[r + 1]), tile[r + 1], other[r + 1])
                 add_pair(copy_2, two * np.uint64(cells[r + 2]), tile[r + 2], other[r + 2])
                 add_pair(copy_3, two * np.uint64(cells[r + 3]), tile[r + 3], other[r + 3])
-        for r in range(4 * quads, count):
+        elif n_copies == 2:
+            done = count // 2 * 2
+            copy_1 = copies[1]
+            for r in range(0, done, 2):
+                add_pair(only, two * np.uint64(cells[r]), tile[r], other[r])
+                add_pair(copy_1, two * np.uint64(cells[r + 1]), tile[r + 1], other[r + 1])
+        for r in range(done, count):
             add_pair(only, two * np.uint64(cells[r]), tile[r], other[r])
 
 
