@@ -21,7 +21,7 @@ Rows that hit the same cell one after the other (skewed features) would wait for
 addition; with copies they do not.
 """
 
-FEW_ROWS, ROWS_OF_TWO, ROWS_OF_FOUR = 1024, 2, 32
+LEAST_ROWS, ROWS_OF_TWO, ROWS_OF_FOUR = 1024, 2, 32
 """Rows, and rows a cell, from which on there are two copies, or four.
 
 Of fewer, adding them up costs more than they save.
@@ -122,7 +122,7 @@ def make_room(largest, n_rows):
 def count_copies(size, n_rows):
     """Return how many copies a histogram of ``size`` cells is filled in: one, two or four."""
     too_large = size > max(SMALL, min(LARGE, n_rows // 8))
-    if too_large or n_rows < max(FEW_ROWS, ROWS_OF_TWO * size):
+    if too_large or n_rows < max(LEAST_ROWS, ROWS_OF_TWO * size):
         return 1
     return 2 if n_rows < ROWS_OF_FOUR * size else 4
 

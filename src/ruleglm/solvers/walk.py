@@ -60,7 +60,10 @@ With less, a row far off the others is a rule of its own.
 """
 
 SPACING = 1.1, 8.0
-"""Factor by which the complexity grows from one model of the path to the next, and by how much."""
+"""Factor by which the complexity grows from one model of the path to the next, and how much, about.
+
+The smaller of both counts.
+"""
 
 KEEP = 0.5
 """Share of the price of its complexity that a term has to earn to stay."""
