@@ -135,18 +135,11 @@ class TradeoffPath:
         """Return the complexity of each model."""
         return np.array([model.complexity for model in self.models])
 
-    def best(self, allowed: BoolArray | None = None) -> int:
-        """Return the position of the best model, the simplest of about equally good ones.
-
-        Parameters
-        ----------
-        allowed : (n_models,) bool, by default all
-        """
+    def best(self) -> int:
+        """Return the position of the best model, the simplest of about equally good ones."""
         costs = self.costs()
         complexities = self.complexities()
         simplest = costs[np.argmin(complexities)]
-        if allowed is not None:
-            costs = np.where(allowed, costs, np.inf)
         lowest = costs.min()
         room = NEGLIGIBLE * (simplest - lowest) if lowest < simplest < np.inf else 0.0
         near = np.where(costs <= lowest + room, complexities, np.inf)
@@ -170,6 +163,9 @@ class TradeoffPath:
     ) -> int:
         """Return the position of the best model inside budgets, the simplest of equals.
 
+        A budget says how complex a model may be, so that nothing is saved of it: of models that
+        are about equally good the best is returned, not the simplest.
+
         Parameters
         ----------
         max_complexity : float, optional
@@ -189,7 +185,7 @@ class TradeoffPath:
         )
         if not allowed.any():
             raise ValueError("No model of the path is inside these budgets.")
-        return self.best(allowed)
+        return int(np.lexsort((self.complexities(), np.where(allowed, self.costs(), np.inf)))[0])
 
     def efficient(self) -> BoolArray:
         """Tell which models are better than every other one that is at most as complex."""

@@ -20,15 +20,16 @@ from ruleglm.pricing.gains import GainPricer
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.walk import PursuitModel, Walk
 
-POLISH = 1.5
-"""Factor by which the complexity grows from one polish to the next."""
+LOOKAHEAD = 1.05, 1.6
+"""How far the path goes on beyond a complexity before its best model is final.
 
-LOOKAHEAD = 1.05
-"""How far, as a factor, the path goes on beyond a complexity before its best model is final.
-
-Polishing may bring a larger model below that complexity; one that it shortens by more than this is
-no model of the path, so that where a path ends changes nothing before.
+As a factor, and by how much at least: a rule of three conditions. Swaps may bring a larger model
+below that complexity; one that they shorten by more than this is no model of the path, so that
+where a path ends changes nothing before.
 """
+
+ROUNDING = 1e-9
+"""Of complexities, which are sums of fifths."""
 
 CIRCLES = 10
 """Rounds one after the other that lead to models seen before, after which the path ends."""
@@ -102,25 +103,22 @@ def follow(
             seen.append(walk.record((seen[0].loss - walk.loss) / max(reached, 1.0)))
         else:
             walk.restore(seen[0])
-    most = LOOKAHEAD * max_complexity
+    max_complexity += ROUNDING
+    most = horizon(max_complexity)
     try:
         while reached < most and not limits.over():
             gain = walk.grow(limits, 2.0 * max(price, LEAST_GAIN * seen[0].loss), most)
-            if gain is None:
+            found = list(walk.passed)
+            if gain is not None and max(reached, walk.grown) <= most:
+                found.append(walk.record(0.5 * gain))
+            for model in found:
+                reached = max(reached, model.complexity)
+                if reached <= horizon(model.complexity):
+                    seen.append(model)
+                limits.report(model.n_terms, model.complexity, model.loss, np.nan)
+            if gain is None or max(reached, walk.grown) > most:
                 break
-            seen.extend(one for one in walk.passed if one.complexity > reached)
-            for one in walk.passed:
-                limits.report(one.n_terms, one.complexity, one.loss, np.nan)
-            reached = max(reached, walk.grown)
-            if reached > most:
-                break
-            if walk.due("polish", POLISH):
-                walk.polish(gain)
-            model = walk.record(0.5 * gain)
-            if reached <= LOOKAHEAD * model.complexity:
-                seen.append(model)
-            limits.report(model.n_terms, model.complexity, model.loss, np.nan)
-            where = frozenset(model.rules), model.linear
+            where = frozenset(found[-1].rules), found[-1].linear
             n_again = n_again + 1 if where in known else 0
             known.add(where)
             if n_again == CIRCLES:
@@ -133,7 +131,16 @@ def follow(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return [model for model in efficient(seen) if model.complexity <= max_complexity + 1e-9]
+    return [model for model in efficient(seen) if model.complexity <= max_complexity]
+
+
+def horizon(complexity: float) -> float:
+    """Return the complexity up to which a walk may come back to a smaller one.
+
+    It is 0 where no term fits in.
+    """
+    factor, least = LOOKAHEAD
+    return max(factor * complexity, complexity + least) if complexity >= 1.0 else 0.0
 
 
 def efficient(models: Sequence[PursuitModel]) -> list[PursuitModel]:

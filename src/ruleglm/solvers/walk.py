@@ -13,7 +13,8 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.base import Engine
-from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost, rule_costs
+from ruleglm.ensemble import DEGREE_WEIGHT
+from ruleglm.pricing.gains import Candidate, GainPricer, rule_costs
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.columns import null_coefficients, spread_ridge
@@ -35,7 +36,10 @@ It is the second where the best stands out of the noise; see `DOUBT`.
 DOUBT = 2.0
 """Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
-STEP = 5, 6
+POLISH = 1.25
+"""Factor by which the complexity grows from one polish to the next."""
+
+STEP = 4, 10
 """A round adds what is less good too, up to one term for so many of the model, and so many in all.
 
 The first terms come in one after the other.
@@ -65,7 +69,7 @@ SPACING = 1.1, 8.0
 The smaller of both counts.
 """
 
-KEEP = 0.5
+KEEP = 0.9
 """Share of the price of its complexity that a term has to earn to stay."""
 
 WORTHWHILE = 0.05
@@ -111,7 +115,7 @@ class PursuitModel:
     @cached_property
     def complexity(self) -> float:
         """1 for each term, and 0.2 for each condition of a rule."""
-        return sum(map(rule_cost, self.degrees)) + len(self.linear)
+        return self.n_terms + DEGREE_WEIGHT * sum(self.degrees)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +151,10 @@ class Walk:
     """Models on the way of the last step."""
 
     grown: float
-    """Complexity after the last step, before it was polished."""
+    """Complexity after the last step."""
+
+    price = 0.0
+    """Gain per unit of complexity of what was added last."""
 
     _facts: ColumnFacts | None = None
 
@@ -266,18 +273,37 @@ class Walk:
     def grow(self, limits: Limits, least: float, most: float = np.inf) -> float | None:
         """Add the best candidates; return the gain per unit of complexity of the last one added.
 
-        None is added whose gain per unit is below ``least``; without any, return None. Beyond the
-        complexity ``most`` the walk is over, and the model is not fitted any more.
+        Now and then rules are first swapped for neighbours. None is added whose gain per unit is
+        below ``least``; without any, return None. Beyond the complexity ``most`` the walk is over,
+        and the model is not fitted any more.
         """
         self.take_stock()
-        table = self.offer(self.search(limits))
+        self.passed = []
+        found = self.search(limits)
+        polish = self.price > 0.0 and self.due("polish", POLISH)
+        others = self.neighbours(self.price) if polish else []
+        table = self.offer([*found, *others])
+        if others:
+            table = self.swap(table, self.price)
+        added = self.add_best(table, least)
+        if not added:
+            self.settle(table, 0.0)
+            return None
+        self.price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
+        self.delete(table, KEEP * self.price, len(added) - 1)
+        self.grown = float(self.costs()[table.member].sum())
+        if self.grown <= most:
+            self.settle(table, ACCURACY * min(self.price, self.loss))
+        return self.price
+
+    def add_best(self, table: Stepwise, least: float) -> list[float]:
+        """Take candidates into the model; return what each was worth."""
         costs, luck = self.costs(), self.luck()
         n_terms = int(table.member.sum()) - 1
         size = last = float(costs[table.member].sum())
         enough = min(n_terms // STEP[0] - 1, STEP[1])
         good = 0.0
         added: list[float] = []
-        self.passed = []
         for _ in range(max(1, round(GROWTH * n_terms))):
             with np.errstate(divide="ignore", invalid="ignore"):
                 worth = (table.additions(self.pricer.ridge) - luck) / costs
@@ -296,35 +322,25 @@ class Walk:
             added.append(float(worth[k]))
             size += float(costs[k])
             table.toggle(k)
-        if not added:
-            self.settle(table, 0.0)
-            return None
-        price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
-        self.delete(table, KEEP * price, len(added) - 1)
-        self.grown = float(costs[table.member].sum())
-        if self.grown <= most:
-            self.settle(table, ACCURACY * min(price, self.loss))
-        return price
+        return added
 
     def good_enough(self, best: float) -> float:
         """Return the worth from which on rules come in together with the best one."""
         lowest, highest = GOOD
         return min(highest * best, max(lowest * best, best - DOUBT * self.noise()))
 
-    def polish(self, price: float) -> int:
-        """Swap rules for neighbours while that helps; return the number of swaps that stay."""
-        found = self.neighbours(price)
-        if not found:
-            return 0
-        before = self.record(price)
-        objective = self.objective() + 0.5 * price * before.complexity
-        table = self.offer(found)
+    def swap(self, table: Stepwise, price: float) -> Stepwise:
+        """Swap rules for others, and delete some, while that pays at a price of complexity.
+
+        Returns the table after that, or as it was where the rows disagree.
+        """
+        members = table.member.copy()
         costs, luck = self.costs(), self.luck()
+        before = self.objective() + 0.5 * price * float(costs[members].sum())
         values = price * costs + luck
         given_up = values.copy()
         given_up[[0, *self.forced]] = -np.inf  # nothing takes their place
-        n_swaps = 0
-        while n_swaps < 2 * len(found):
+        for _ in range(len(costs)):
             gains, inside, outside = table.swaps()
             gains += given_up[inside][:, None] - values[outside]
             if gains.size == 0 or gains.max() < WORTHWHILE * price:
@@ -332,14 +348,14 @@ class Walk:
             i, j = np.unravel_index(np.argmax(gains), gains.shape)
             table.toggle(int(inside[i]))
             table.toggle(int(outside[j]))
-            n_swaps += 1
         self.delete(table, KEEP * price, len(costs))
-        self.settle(table, ACCURACY * min(price, self.loss))
-        after = self.objective() + 0.5 * price * self.complexity()
-        if after > objective:
-            self.restore(before)
-            return 0
-        return n_swaps
+        if (table.member == members).all():
+            return table
+        model = self.pass_by(table, 0.5 * price)
+        if self.objective(table.coef, model.loss) + 0.5 * price * model.complexity > before:
+            return self.tabulate(members)
+        self.passed.append(model)
+        return table
 
     def delete(self, table: Stepwise, price: float, most: int) -> None:
         """Take out terms, at most so many, that do not earn ``price`` for a unit of complexity."""
@@ -378,6 +394,8 @@ class Walk:
         self.coef = self.coef[every]
         self.keep(kept.tolist())
         self.refit(tol)
+        if tol > ACCURACY * self.loss:  # there is less left than the tolerance was meant for
+            self.refit(ACCURACY * self.loss)
         self.drop_turned()
         self.balance(tol)
 
@@ -418,9 +436,10 @@ class Walk:
             self.keep(np.flatnonzero(~turned[first:]).tolist())
             self.coef = np.concatenate([self.coef[:first], self.coef[first:][~turned[first:]]])
 
-    def objective(self) -> float:
-        """Return the mean loss plus the ridge."""
-        return self.loss + 0.5 * float((self._ridges() @ self.coef**2).sum())
+    def objective(self, coef: FloatArray | None = None, loss: float | None = None) -> float:
+        """Return the mean loss plus the ridge, here or at other coefficients that have a loss."""
+        coef, loss = (self.coef if coef is None else coef), (self.loss if loss is None else loss)
+        return loss + 0.5 * float((self._ridges() @ coef**2).sum())
 
     def _whole_ridge(self) -> float:
         share = self._ridge_share * self._first_curvature / self.n_scores
