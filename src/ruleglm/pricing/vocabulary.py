@@ -165,15 +165,15 @@ class ConditionTable:
         """
         joined: dict[int, int] = {}
         for feature, mask in conditions:
-            joined[feature] = joined.get(feature, -1) & mask
-        rule, degree = [], 0
-        for feature, mask in sorted(joined.items()):
-            plain = self.plain(feature, mask)
-            if plain is None:
+            joined[feature] = joined[feature] & mask if feature in joined else mask
+        rule, degree, plain = [], 0, self.plain
+        for feature in sorted(joined):
+            said = plain(feature, joined[feature])
+            if said is None:
                 return None
-            if plain[1]:
-                rule.append((feature, plain[0]))
-                degree += plain[1]
+            if said[1]:
+                rule.append((feature, said[0]))
+                degree += said[1]
         return (tuple(rule), degree) if rule else None
 
     def extend_rule(

@@ -36,7 +36,7 @@ It is the second where the best stands out of the noise; see `DOUBT`.
 DOUBT = 2.0
 """Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
-POLISH = 1.25
+POLISH = 1.35
 """Factor by which the complexity grows from one polish to the next."""
 
 STEP = 4, 10
@@ -296,6 +296,7 @@ class Walk:
             self.settle(table, ACCURACY * min(self.price, self.loss))
         return self.price
 
+    @np.errstate(divide="ignore", invalid="ignore")  # the intercept costs nothing
     def add_best(self, table: Stepwise, least: float) -> list[float]:
         """Take candidates into the model; return what each was worth."""
         costs, luck = self.costs(), self.luck()
@@ -305,10 +306,9 @@ class Walk:
         good = 0.0
         added: list[float] = []
         for _ in range(max(1, round(GROWTH * n_terms))):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                worth = (table.additions(self.pricer.ridge) - luck) / costs
+            worth = (table.additions(self.pricer.ridge) - luck) / costs
             worth[table.member] = 0.0
-            k = int(np.argmax(worth))
+            k = int(worth.argmax())
             if worth[k] <= 0.0 or worth[k] < least:
                 break
             if added and len(added) >= enough and worth[k] < good:
@@ -357,14 +357,14 @@ class Walk:
         self.passed.append(model)
         return table
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def delete(self, table: Stepwise, price: float, most: int) -> None:
         """Take out terms, at most so many, that do not earn ``price`` for a unit of complexity."""
         costs, luck = self.costs(), self.luck()
         for _ in range(most):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                worth = (table.deletions() - luck) / costs
+            worth = (table.deletions() - luck) / costs
             worth[[0, *self.forced]] = np.inf
-            k = int(np.argmin(worth))
+            k = int(worth.argmin())
             if worth[k] >= price:
                 return
             table.toggle(k)
