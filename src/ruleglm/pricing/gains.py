@@ -185,7 +185,7 @@ class GainPricer:
         ----------
         engine : Engine, standing at the model
         noise : float, see `worth`
-        n_rules : int, the most to return
+        n_rules : int, the most to return, and to try with one more condition
         limits : Limits
         full : bool, whether all pairs of features are searched, or those that were best last time
         """
@@ -193,10 +193,10 @@ class GainPricer:
         self._passed_over = {}
         scored = list(self._score_all(engine, total, limits, full=full))
         found: dict[BinRule, Candidate] = {}
-        _offer(found, self._choose(scored, noise, max(n_rules, self._n_extended)))
+        _offer(found, self._choose(scored, noise, n_rules))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-        best = self._rank(found.values(), noise)[: self._n_extended]
+        best = self._rank(found.values(), noise)[: min(self._n_extended, n_rules)]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             best = list(longer.values())

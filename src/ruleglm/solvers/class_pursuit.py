@@ -121,7 +121,7 @@ class ClassWalk(Walk):
         found: dict[BinRule, Candidate] = {}
         for k in asked:
             engine = self.classes.turn_to(k)
-            answers = self.pricers[k].price(engine, noise, n_each, limits, full=full)
+            answers = self.pricers[k].price(engine, noise, N_CANDIDATES, limits, full=full)[:n_each]
             self._hopes[k] = max((round_off(one.gain) for one in answers), default=0.0)
             found.update({one.rule: one for one in answers})
         best = sorted(found.values(), key=lambda one: (-round_off(one.gain), one.rule))

@@ -24,8 +24,8 @@ from ruleglm.solvers.stepwise import Stepwise
 GROWTH = 1.0
 """Share of the model's terms that one round may add."""
 
-N_CANDIDATES = 24
-"""Rules outside the model that a round looks at."""
+N_CANDIDATES, FIRST_CANDIDATES = 24, 6
+"""Rules outside the model that a round looks at, and how many it does when little may come in."""
 
 GOOD = 0.2, 0.5
 """Share of a round's best worth below which rules wait for the next round's search, from and to.
@@ -69,7 +69,7 @@ SPACING = 1.1, 8.0
 The smaller of both counts.
 """
 
-KEEP = 0.9
+KEEP = 0.7
 """Share of the price of its complexity that a term has to earn to stay."""
 
 WORTHWHILE = 0.05
@@ -256,7 +256,8 @@ class Walk:
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
         self.pricer.scale_ridge(self.curvature_left())
-        return self.pricer.price(self.engine, self.noise(), N_CANDIDATES, limits, full=full)
+        n_rules = min(N_CANDIDATES, FIRST_CANDIDATES + 2 * int(np.count_nonzero(self.coef)))
+        return self.pricer.price(self.engine, self.noise(), n_rules, limits, full=full)
 
     def neighbours(self, price: float) -> list[Candidate]:
         """Return rules that might serve better than the model's own."""
