@@ -36,15 +36,15 @@ CONSTANTS = {
     "search ridge 300": ("ruleglm.fitting", "SEARCH_RIDGE", 300.0),
     "walk ridge 40": ("ruleglm.fitting", "WALK_RIDGE", 40.0),
     "walk ridge 1280": ("ruleglm.fitting", "WALK_RIDGE", 1280.0),
-    "walk ridge at once": ("ruleglm.solvers.walk", "RIDGE_GROWTH", (60.0, 60.0)),
+    "walk ridge at once": ("ruleglm.solvers.standing", "RIDGE_GROWTH", (60.0, 60.0)),
     "luck 0": ("ruleglm.pricing.gains", "LUCK", 0.0),
     "luck 1": ("ruleglm.pricing.gains", "LUCK", 1.0),
     "growth 0.15": ("ruleglm.solvers.walk", "GROWTH", 0.15),
     "few a round": ("ruleglm.solvers.walk", "GOOD", (0.9, 0.9)),
     "many a round": ("ruleglm.solvers.walk", "GOOD", (0.25, 0.25)),
     "coarse pairs 32": ("ruleglm.pricing.coarse", "N_COARSE", 32),
-    "no polish": ("ruleglm.solvers.pursuit", "POLISH", 1e9),
-    "polish always": ("ruleglm.solvers.pursuit", "POLISH", 0.0),
+    "no polish": ("ruleglm.solvers.walk", "POLISH", 1e9),
+    "polish always": ("ruleglm.solvers.walk", "POLISH", 0.0),
 }
 
 

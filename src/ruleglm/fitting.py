@@ -22,7 +22,7 @@ from ruleglm.solvers.columns import KEEP_ABOVE, fit_free, model_size, shrink_rid
 from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import run_pursuit
 from ruleglm.solvers.signed import check_signs
-from ruleglm.solvers.walk import PursuitModel
+from ruleglm.solvers.standing import PursuitModel
 from ruleglm.training import SHRINK_TOL, FitRows, FitSettings
 
 BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -47,7 +47,7 @@ from ruleglm.solvers.classes import (
 from ruleglm.solvers.columns import KEEP_ABOVE, shrink_ridges
 from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import follow
-from ruleglm.solvers.walk import PursuitModel
+from ruleglm.solvers.standing import PursuitModel
 from ruleglm.training import FitRows, FitSettings
 
 FELL = 0.7

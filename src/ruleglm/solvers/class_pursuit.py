@@ -17,8 +17,9 @@ from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.solvers.classes import null_class_coefs
+from ruleglm.solvers.standing import ACCURACY
 from ruleglm.solvers.stepwise import Stepwise
-from ruleglm.solvers.walk import ACCURACY, FULL, N_CANDIDATES, Walk
+from ruleglm.solvers.walk import FULL, N_CANDIDATES, Walk
 
 N_ASKED = 4
 """Classes whose candidates are searched in a round, twice as many when pairs are chosen anew."""

@@ -18,7 +18,8 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.pricing.gains import GainPricer
 from ruleglm.pricing.problem import Limits
-from ruleglm.solvers.walk import PursuitModel, Walk
+from ruleglm.solvers.standing import PursuitModel
+from ruleglm.solvers.walk import Walk
 
 LOOKAHEAD = 1.05, 1.6
 """How far the path goes on beyond a complexity before its best model is final.

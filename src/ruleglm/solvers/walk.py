@@ -1,24 +1,19 @@
-"""Where a pursuit stands, and its moves: growth, deletions, swaps (design, section 6).
+"""The moves of a pursuit: growth, swaps, deletions (design, section 6).
 
 Candidates are put beside the model's columns, and all moves are made on the Gram matrix of both;
 then the coefficients are fitted to the rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from ruleglm.binning import BinRule
-from ruleglm.dtypes import BoolArray, FloatArray
+from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
-from ruleglm.ensemble import DEGREE_WEIGHT
-from ruleglm.pricing.gains import Candidate, GainPricer, rule_costs
+from ruleglm.pricing.gains import Candidate, GainPricer
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
-from ruleglm.solvers.columns import null_coefficients, spread_ridge
-from ruleglm.solvers.master import refit
+from ruleglm.solvers.standing import ACCURACY, PursuitModel, Standing
 from ruleglm.solvers.stepwise import Stepwise
 
 GROWTH = 1.0
@@ -39,6 +34,12 @@ DOUBT = 2.0
 POLISH = 1.35
 """Factor by which the complexity grows from one polish to the next."""
 
+FEW = 10
+"""Terms up to which a polish comes before the search of a round: it changes what is to be found.
+
+In larger models the moves of both are made at once, which saves a table and a refit.
+"""
+
 STEP = 4, 10
 """A round adds what is less good too, up to one term for so many of the model, and so many in all.
 
@@ -47,21 +48,6 @@ The first terms come in one after the other.
 
 FULL = 1.3
 """Factor by which the complexity grows from one search of all pairs to the next."""
-
-RIDGE_GROWTH = 5.0, 60.0
-"""The ridge grows with the complexity plus the first, and is what is given at the second."""
-
-SURE = 0.2
-"""Share of the curvature of the empty model below which the ridge falls in proportion to it."""
-
-LEAST_RIDGE = 5.0
-"""In rows; with less, a model that tells the classes apart is sure at once, and at its end."""
-
-RARE_RIDGE = 3.0
-"""In rows as curved as the average one is: what every rule has, however few rows it tells apart.
-
-With less, a row far off the others is a rule of its own.
-"""
 
 SPACING = 1.1, 8.0
 """Factor by which the complexity grows from one model of the path to the next, and how much, about.
@@ -75,77 +61,9 @@ KEEP = 0.7
 WORTHWHILE = 0.05
 """Share of the price of a unit of complexity that a swap has to earn."""
 
-ACCURACY = 0.02
-"""Share of a round's gain to which coefficients are fitted."""
 
-N_BALANCE = 5
-"""The most steps that the intercept takes by itself."""
-
-HUGE = 1e100
-"""Loss without a term that is about to go, at which its derivatives are of no use."""
-
-
-@dataclass(frozen=True, eq=False)
-class PursuitModel:
-    """A model of the path.
-
-    Attributes
-    ----------
-    rules, degrees : its rules
-    linear : positions of its linear terms
-    coef : (1 + n_linear + n_rules,) float64, at the ridge of the search
-    loss : float, mean loss
-    ridge : float, on the mean loss; `spread_ridge` gives that of each column
-    price : float, decrease of the mean loss per unit of complexity of the step that made it
-    """
-
-    rules: tuple[BinRule, ...]
-    degrees: tuple[int, ...]
-    linear: tuple[int, ...]
-    coef: FloatArray
-    loss: float
-    ridge: float
-    price: float
-
-    @property
-    def n_terms(self) -> int:
-        """Rules and lines."""
-        return len(self.rules) + len(self.linear)
-
-    @cached_property
-    def complexity(self) -> float:
-        """1 for each term, and 0.2 for each condition of a rule."""
-        return self.n_terms + DEGREE_WEIGHT * sum(self.degrees)
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnFacts:
-    """What follows from an engine's columns alone.
-
-    Attributes
-    ----------
-    degrees : list, the engine's own, by which it is known whether the columns are the same
-    costs : (n_columns,) float64, what each adds to the complexity
-    spreads : (n_columns,) float64, the share of a ridge that each has
-    """
-
-    degrees: list[int]
-    costs: FloatArray
-    spreads: FloatArray
-
-    @classmethod
-    def of(cls, engine: Engine) -> "ColumnFacts":
-        """Return the facts of the columns that an engine holds."""
-        fixed = [0.0] + [1.0] * engine.n_linear
-        costs = np.concatenate([fixed, rule_costs(engine.degrees)])
-        return cls(engine.degrees, costs, spread_ridge(engine, 1.0, power=1.0))
-
-
-class Walk:
-    """Where a pursuit stands: the engine's columns, their coefficients, the linear terms in use."""
-
-    n_scores = 1
-    """Linear predictors of the model."""
+class Walk(Standing):
+    """A pursuit on its way: what it looks at, and the moves that it makes."""
 
     passed: list[PursuitModel]
     """Models on the way of the last step."""
@@ -156,8 +74,6 @@ class Walk:
     price = 0.0
     """Gain per unit of complexity of what was added last."""
 
-    _facts: ColumnFacts | None = None
-
     def __init__(
         self,
         engine: Engine,
@@ -166,21 +82,8 @@ class Walk:
         mass: float,
         forced: Sequence[int] = (),
     ) -> None:
-        self.engine = engine
-        self.pricer = pricer
-        self.ridge = ridge
-        self.mass = mass
-        self.forced = list(forced)
-        self.lines = np.zeros(engine.n_linear, np.bool_)
-        self.lines[[k - 1 for k in forced if k <= engine.n_linear]] = True
-        self.coef = null_coefficients(engine)
-        self.loss = engine.set_coefficients(self.coef)
-        pricer.prepare(engine)
-        self._first_curvature = self.curvature()
-        self._ridge_share = self._left = 1.0
+        super().__init__(engine, pricer, ridge, mass, forced)
         self._done: dict[str, float] = {}
-        if self.forced:
-            self.refit(ACCURACY**2 * self.loss)
 
     def due(self, work: str, factor: float) -> bool:
         """Tell whether the complexity has grown by ``factor`` since ``work`` was last done."""
@@ -189,66 +92,6 @@ class Walk:
             return False
         self._done[work] = complexity
         return True
-
-    def complexity(self) -> float:
-        """Return the complexity of the model."""
-        return float(self.costs()[self.members()].sum())
-
-    def members(self) -> BoolArray:
-        """Return which of the engine's columns are in the model."""
-        rules = np.ones(len(self.coef) - 1 - len(self.lines), np.bool_)
-        return np.concatenate([[True], self.lines, rules])
-
-    def costs(self) -> FloatArray:
-        """Return what each of the engine's columns adds to the complexity; not to be changed."""
-        return self._known_columns().costs
-
-    def _known_columns(self) -> "ColumnFacts":
-        """Return what is known of the engine's columns; a list of them only ever grows."""
-        facts, degrees = self._facts, self.engine.degrees
-        n_columns = 1 + len(self.lines) + len(degrees)
-        if facts is None or facts.degrees is not degrees or len(facts.costs) < n_columns:
-            facts = self._facts = ColumnFacts.of(self.engine)
-        return facts
-
-    def noise(self) -> float:
-        """Return the gain that a rule without effect is expected to have."""
-        return self.engine.dispersion() / self.mass
-
-    def curvature(self) -> float:
-        """Return the sum of the second derivatives of the loss."""
-        return self.engine.hessian_sum()
-
-    def curvature_left(self) -> float:
-        """Return which share of the curvature of the empty model is left.
-
-        As a model of classes becomes sure, its second derivatives vanish, and a ridge that stays
-        would hide from the search what is still wrong.
-        """
-        return self.curvature() / max(self._first_curvature, 1e-300)
-
-    def ridge_share(self) -> float:
-        """Return which share of the ridge the model should have.
-
-        Little at first, since there is nothing yet that others could share, and more as rules come
-        in. And the less, the less noise or curvature is left, by their roots; where the classes are
-        nearly told apart, what a ridge leaves unexplained would call for copies of the same rules.
-        """
-        first, whole = RIDGE_GROWTH
-        growth = (first + self.complexity()) / whole
-        noise = np.sqrt(min(1.0, self.mass * self.noise()))
-        left = self._left
-        return float(growth * noise * min(np.sqrt(left), left / np.sqrt(SURE)))
-
-    def take_stock(self) -> None:
-        """Choose the ridge for where the model stands."""
-        self._left = min(1.0, self.curvature_left())
-        self._ridge_share = self.ridge_share()
-
-    def luck(self) -> FloatArray:
-        """Return the gain of each column that is put down to the length of the search."""
-        rules = self.noise() * self.pricer.lucks(self.engine.degrees)
-        return np.concatenate([np.zeros(1 + len(self.lines)), rules])
 
     # --- candidates
 
@@ -265,9 +108,10 @@ class Walk:
         n_fixed = self.n_forced_rules()
         return find_replacements(self.pricer, self.engine, steps, self.noise(), price, n_fixed)
 
-    def n_forced_rules(self) -> int:
-        """Return how many rules, the first ones, are always in the model."""
-        return sum(k > len(self.lines) for k in self.forced)
+    def luck(self) -> FloatArray:
+        """Return the gain of each column that is put down to the length of the search."""
+        rules = self.noise() * self.pricer.lucks(self.engine.degrees)
+        return np.concatenate([np.zeros(1 + len(self.lines)), rules])
 
     # --- moves
 
@@ -280,12 +124,16 @@ class Walk:
         """
         self.take_stock()
         self.passed = []
-        found = self.search(limits)
         polish = self.price > 0.0 and self.due("polish", POLISH)
+        if polish and np.count_nonzero(self.coef) <= FEW:
+            self.polish(self.price)
+            polish = False
+        found = self.search(limits)
         others = self.neighbours(self.price) if polish else []
+        here = self.record(self.price)
         table = self.offer([*found, *others])
-        if others:
-            table = self.swap(table, self.price)
+        if others and not self.swap(table, self.price, here):
+            table = self.offer(found)
         added = self.add_best(table, least)
         if not added:
             self.settle(table, 0.0)
@@ -330,14 +178,24 @@ class Walk:
         lowest, highest = GOOD
         return min(highest * best, max(lowest * best, best - DOUBT * self.noise()))
 
-    def swap(self, table: Stepwise, price: float) -> Stepwise:
+    def polish(self, price: float) -> None:
+        """Swap rules for neighbours while that pays, and fit the model."""
+        here, others = self.record(price), self.neighbours(price)
+        if others:
+            table = self.offer(others)
+            if self.swap(table, price, here):
+                self.settle(table, ACCURACY * min(price, self.loss))
+
+    def swap(self, table: Stepwise, price: float, here: PursuitModel) -> bool:
         """Swap rules for others, and delete some, while that pays at a price of complexity.
 
-        Returns the table after that, or as it was where the rows disagree.
+        Where the objective rises by it, the model is fitted to the rows, and if that does not help
+        the walk goes back ``here``; then the columns outside the model are gone, and the answer is
+        False.
         """
         members = table.member.copy()
         costs, luck = self.costs(), self.luck()
-        before = self.objective() + 0.5 * price * float(costs[members].sum())
+        before = self.objective() + 0.5 * price * here.complexity
         values = price * costs + luck
         given_up = values.copy()
         given_up[[0, *self.forced]] = -np.inf  # nothing takes their place
@@ -351,12 +209,17 @@ class Walk:
             table.toggle(int(outside[j]))
         self.delete(table, KEEP * price, len(costs))
         if (table.member == members).all():
-            return table
+            return True
         model = self.pass_by(table, 0.5 * price)
-        if self.objective(table.coef, model.loss) + 0.5 * price * model.complexity > before:
-            return self.tabulate(members)
-        self.passed.append(model)
-        return table
+        if self.objective(table.coef, model.loss) + 0.5 * price * model.complexity <= before:
+            self.passed.append(model)
+            return True
+        self.settle(table, ACCURACY * min(price, self.loss))
+        if self.objective() + 0.5 * price * self.complexity() <= before:
+            self.passed.append(self.record(0.5 * price))
+        else:
+            self.restore(here)
+        return False
 
     @np.errstate(divide="ignore", invalid="ignore")
     def delete(self, table: Stepwise, price: float, most: int) -> None:
@@ -369,179 +232,3 @@ class Walk:
             if worth[k] >= price:
                 return
             table.toggle(k)
-
-    # --- between the rows and the algebra
-
-    def offer(self, candidates: list[Candidate]) -> Stepwise:
-        """Put candidates beside the model's columns."""
-        members = self.members() & ~self.turned()
-        n_new = self.add([one.rule for one in candidates], [one.degree for one in candidates])
-        members = np.concatenate([members, np.zeros(n_new, np.bool_)])
-        self.coef = np.concatenate([self.coef, np.zeros((n_new, *self.coef.shape[1:]))])
-        return self.tabulate(members)
-
-    def settle(self, table: Stepwise, tol: float) -> None:
-        """Keep the columns of the model, and fit their coefficients."""
-        first = 1 + len(self.lines)
-        member = table.member.copy()
-        member[self.forced] = True
-        self.lines = member[1:first].copy()
-        kept = np.flatnonzero(member[first:])
-        every = np.concatenate([np.arange(first), first + kept])
-        start = self.coef.copy()
-        start[~member] = 0.0
-        if (start != self.coef).any():
-            self.move(start)
-        self.coef = self.coef[every]
-        self.keep(kept.tolist())
-        self.refit(tol)
-        if tol > ACCURACY * self.loss:  # there is less left than the tolerance was meant for
-            self.refit(ACCURACY * self.loss)
-        self.drop_turned()
-        self.balance(tol)
-
-    def balance(self, tol: float) -> None:
-        """Fit the intercept until what it leaves does not look like the gain of a rule.
-
-        Gains of rules take it for fitted; of many rows, the ridge of the search hides little.
-        """
-        engine, most = self.engine, np.sqrt(tol * self.pricer.ridge)
-        unit = np.zeros(len(self.coef))
-        unit[0] = 1.0
-        for _ in range(N_BALANCE):
-            positive, negative = engine.gradient_masses()
-            slope = positive - negative
-            step = -slope / max(engine.hessian_sum(), 1e-300)
-            if abs(slope) <= most or abs(step) > 1.0:  # that far, there is no curvature to go by
-                break
-            engine.propose(step * unit)
-            engine.accept(1.0)
-            self.coef = self.coef + step * unit
-        self.loss = float(engine.losses((0.0,))[0])
-
-    def turned(self) -> BoolArray:
-        """Return which terms are at 0 because their coefficients would have the wrong sign."""
-        signs = self.engine.column_signs()
-        if not signs.any():
-            return np.zeros(len(signs), np.bool_)
-        at_zero: BoolArray = (self.coef == 0.0) & (signs != 0)
-        return self.members() & at_zero
-
-    def drop_turned(self) -> None:
-        """Take out the terms at 0 that need not be in the model."""
-        turned = self.turned()
-        turned[self.forced] = False
-        if turned.any():
-            first = 1 + len(self.lines)
-            self.lines &= ~turned[1:first]
-            self.keep(np.flatnonzero(~turned[first:]).tolist())
-            self.coef = np.concatenate([self.coef[:first], self.coef[first:][~turned[first:]]])
-
-    def objective(self, coef: FloatArray | None = None, loss: float | None = None) -> float:
-        """Return the mean loss plus the ridge, here or at other coefficients that have a loss."""
-        coef, loss = (self.coef if coef is None else coef), (self.loss if loss is None else loss)
-        return loss + 0.5 * float((self._ridges() @ coef**2).sum())
-
-    def _whole_ridge(self) -> float:
-        share = self._ridge_share * self._first_curvature / self.n_scores
-        return max(self.ridge * share, LEAST_RIDGE / self.mass)
-
-    def least_ridge(self) -> float:
-        """Return the ridge that every rule and line has at least."""
-        return RARE_RIDGE / self.mass * self._first_curvature / self.n_scores * self._left
-
-    def _ridges(self) -> FloatArray:
-        ridges = self._whole_ridge() * self._known_columns().spreads
-        ridges[1:] = np.maximum(ridges[1:], self.least_ridge())
-        return ridges
-
-    def record(self, price: float) -> PursuitModel:
-        """Return the model as it stands."""
-        engine = self.engine
-        return PursuitModel(
-            tuple(engine.rules),
-            tuple(engine.degrees),
-            tuple(np.flatnonzero(self.lines).tolist()),
-            self.coef[self.members()],
-            self.loss,
-            self._whole_ridge(),
-            price,
-        )
-
-    def pass_by(self, table: Stepwise, price: float) -> PursuitModel:
-        """Return a model on the way to the next, with the coefficients of the quadratic model."""
-        engine, first = self.engine, 1 + len(self.lines)
-        coef = table.coef
-        kept = np.flatnonzero(table.member[first:]).tolist()
-        return PursuitModel(
-            tuple(engine.rules[k] for k in kept),
-            tuple(engine.degrees[k] for k in kept),
-            tuple(np.flatnonzero(table.member[1:first]).tolist()),
-            coef[table.member],
-            self.loss_at(coef),
-            self._whole_ridge(),
-            price,
-        )
-
-    def jump(self, rules: list[BinRule], degrees: list[int], coef: FloatArray) -> None:
-        """Go to a model of these rules and of the lines that have a coefficient, and fit it."""
-        self.keep([])
-        self.add(rules, degrees)
-        slopes = coef[1 : 1 + len(self.lines)]
-        self.lines = self.lines | np.any(slopes != 0.0, axis=tuple(range(1, slopes.ndim)))
-        self.coef = coef
-        self.stand()
-        self.take_stock()
-        self.refit(ACCURACY**2 * self.loss)
-
-    def restore(self, model: PursuitModel) -> None:
-        """Go back to a model."""
-        self.keep([])
-        self.add(model.rules, model.degrees)
-        self.lines = np.zeros(len(self.lines), np.bool_)
-        self.lines[list(model.linear)] = True
-        n_columns = 1 + len(self.lines) + len(model.rules)
-        self.coef = np.zeros((n_columns, *self.coef.shape[1:]))
-        self.coef[self.members()] = model.coef
-        self.stand()
-
-    # --- what is asked of the engine
-
-    def add(self, rules: Sequence[BinRule], degrees: Sequence[int]) -> int:
-        """Add columns; return their number."""
-        return self.engine.add_rules(rules, degrees)
-
-    def keep(self, positions: Sequence[int]) -> None:
-        """Drop all rules but those at ``positions``."""
-        self.engine.keep_rules(positions)
-
-    def tabulate(self, members: BoolArray) -> Stepwise:
-        """Return the quadratic model over all columns."""
-        engine = self.engine
-        signs = engine.column_signs()
-        return Stepwise(engine.gram(), engine.score(), self.coef, self._ridges(), members, signs)
-
-    def move(self, coef: FloatArray) -> None:
-        """Go to other coefficients, or to those of the empty model where the loss is huge."""
-        self.engine.propose(coef - self.coef)
-        self.engine.accept(1.0)
-        self.coef = coef
-        if not self.engine.losses((0.0,))[0] < HUGE:
-            self.coef = null_coefficients(self.engine)
-            self.stand()
-
-    def loss_at(self, coef: FloatArray) -> float:
-        """Return the loss that other coefficients have."""
-        self.engine.propose(coef - self.coef)
-        return float(self.engine.losses((1.0,))[0])
-
-    def stand(self) -> None:
-        """Bring the engine to the coefficients."""
-        self.loss = self.engine.set_coefficients(self.coef)
-
-    def refit(self, tol: float) -> None:
-        """Fit the coefficients of the model's columns."""
-        ridges = self._ridges()
-        state = refit(self.engine, self.coef, ridges, max(tol, 1e-12), self.members(), loose=True)
-        self.coef = state.coef
-        self.loss = state.objective - 0.5 * float(ridges @ self.coef**2)
