@@ -135,6 +135,10 @@ class Standing:
         """Return the complexity of the model."""
         return float(self.costs()[self.members()].sum())
 
+    def n_terms(self) -> int:
+        """Return the number of rules and lines of the model."""
+        return int(np.count_nonzero(self.members())) - 1
+
     def members(self) -> BoolArray:
         """Return which of the engine's columns are in the model."""
         rules = np.ones(len(self.coef) - 1 - len(self.lines), np.bool_)

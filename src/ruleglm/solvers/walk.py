@@ -19,8 +19,8 @@ from ruleglm.solvers.stepwise import Stepwise
 GROWTH = 1.0
 """Share of the model's terms that one round may add."""
 
-N_CANDIDATES, FIRST_CANDIDATES = 24, 6
-"""Rules outside the model that a round looks at, and how many it does when little may come in."""
+N_CANDIDATES, FIRST_CANDIDATES = 24, 8
+"""Rules outside the model that a round looks at; at first fewer, and two more for each term."""
 
 GOOD = 0.2, 0.5
 """Share of a round's best worth below which rules wait for the next round's search, from and to.
@@ -34,7 +34,7 @@ DOUBT = 2.0
 POLISH = 1.35
 """Factor by which the complexity grows from one polish to the next."""
 
-FEW = 10
+FEW = 3
 """Terms up to which a polish comes before the search of a round: it changes what is to be found.
 
 In larger models the moves of both are made at once, which saves a table and a refit.
@@ -99,7 +99,7 @@ class Walk(Standing):
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
         self.pricer.scale_ridge(self.curvature_left())
-        n_rules = min(N_CANDIDATES, FIRST_CANDIDATES + 2 * int(np.count_nonzero(self.coef)))
+        n_rules = min(N_CANDIDATES, FIRST_CANDIDATES + 2 * self.n_terms())
         return self.pricer.price(self.engine, self.noise(), n_rules, limits, full=full)
 
     def neighbours(self, price: float) -> list[Candidate]:
@@ -125,7 +125,7 @@ class Walk(Standing):
         self.take_stock()
         self.passed = []
         polish = self.price > 0.0 and self.due("polish", POLISH)
-        if polish and np.count_nonzero(self.coef) <= FEW:
+        if polish and self.n_terms() <= FEW:
             self.polish(self.price)
             polish = False
         found = self.search(limits)
