@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ruleglm import RuleClassifier, RuleRegressor, RuleRegressorCV, parse_rule
@@ -116,6 +116,7 @@ def test_rules_that_hold_nowhere_are_compared_by_their_words():
 
 @settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from(["l1", "l0"]), st.booleans())
+@example(0, "l0", True)  # copies of the first rule were all that a short list of candidates had
 def test_fits_never_hold_two_rules_of_equal_coverage(seed, penalty, weighted):
     rng = np.random.default_rng(seed)
     n = 60

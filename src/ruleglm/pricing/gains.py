@@ -178,6 +178,7 @@ class GainPricer:
         limits: Limits,
         *,
         full: bool,
+        n_extended: int | None = None,
     ) -> list[Candidate]:
         """Return candidates for addition, best first.
 
@@ -185,18 +186,21 @@ class GainPricer:
         ----------
         engine : Engine, standing at the model
         noise : float, see `worth`
-        n_rules : int, the most to return, and to try with one more condition
+        n_rules : int, the most to return
         limits : Limits
         full : bool, whether all pairs of features are searched, or those that were best last time
+        n_extended : int, optional, how many rules are tried with one more condition, if that is
+            less than by default
         """
         total = engine.hessian_sum()
         self._passed_over = {}
         scored = list(self._score_all(engine, total, limits, full=full))
         found: dict[BinRule, Candidate] = {}
-        _offer(found, self._choose(scored, noise, n_rules))
+        n_extended = min(self._n_extended, n_extended or self._n_extended)
+        _offer(found, self._choose(scored, noise, max(n_rules, n_extended)))
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-        best = self._rank(found.values(), noise)[: min(self._n_extended, n_rules)]
+        best = self._rank(found.values(), noise)[:n_extended]
         while best and not limits.over():
             longer = self._extend(engine, best, noise, total)
             best = list(longer.values())

@@ -73,6 +73,8 @@ class ClassTable(Stepwise):
 class ClassWalk(Walk):
     """Where a pursuit of several classes stands; its coefficients have a column a class."""
 
+    n_first = N_CANDIDATES
+
     def __init__(
         self,
         classes: ClassEngines,
@@ -122,7 +124,7 @@ class ClassWalk(Walk):
         found: dict[BinRule, Candidate] = {}
         for k in asked:
             engine = self.classes.turn_to(k)
-            answers = self.pricers[k].price(engine, noise, N_CANDIDATES, limits, full=full)[:n_each]
+            answers = self.pricers[k].price(engine, noise, n_each, limits, full=full)
             self._hopes[k] = max((round_off(one.gain) for one in answers), default=0.0)
             found.update({one.rule: one for one in answers})
         best = sorted(found.values(), key=lambda one: (-round_off(one.gain), one.rule))

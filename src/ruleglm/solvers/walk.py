@@ -74,6 +74,9 @@ class Walk(Standing):
     price = 0.0
     """Gain per unit of complexity of what was added last."""
 
+    n_first = FIRST_CANDIDATES
+    """Rules outside the empty model that a round looks at."""
+
     def __init__(
         self,
         engine: Engine,
@@ -99,8 +102,10 @@ class Walk(Standing):
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
         self.pricer.scale_ridge(self.curvature_left())
-        n_rules = min(N_CANDIDATES, FIRST_CANDIDATES + 2 * self.n_terms())
-        return self.pricer.price(self.engine, self.noise(), n_rules, limits, full=full)
+        n_rules = min(N_CANDIDATES, self.n_first + 2 * self.n_terms())
+        return self.pricer.price(
+            self.engine, self.noise(), n_rules, limits, full=full, n_extended=n_rules
+        )
 
     def neighbours(self, price: float) -> list[Candidate]:
         """Return rules that might serve better than the model's own."""
@@ -137,7 +142,10 @@ class Walk(Standing):
         added = self.add_best(table, least)
         if not added:
             self.settle(table, 0.0)
-            return None
+            if self.n_first == N_CANDIDATES:
+                return None
+            self.n_first = N_CANDIDATES  # copies of the model's columns may have hidden others
+            return self.grow(limits, least, most)
         self.price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
         self.delete(table, KEEP * self.price, len(added) - 1)
         self.grown = float(self.costs()[table.member].sum())
