@@ -147,7 +147,10 @@ class LocalEngine(HeldColumns):
         """Return the weighted share of rows that each rule covers."""
 
         def total(columns: WordArray) -> FloatArray:
-            return self._sums.of_columns(columns, self._row_weights())
+            if self._weights is not None:
+                return self._sums.of_columns(columns, self._weights)
+            counts: FloatArray = np.bitwise_count(columns).sum(axis=1, dtype=np.float64)
+            return counts / self._n_total
 
         return self._shares.of(self._columns, total).copy()
 

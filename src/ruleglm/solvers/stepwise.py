@@ -44,10 +44,11 @@ class Stepwise:
         self.member = member.copy()
         order = np.argsort(~member, kind="stable")  # those inside first
         k = int(np.count_nonzero(member))
-        matrix = gram + np.diag(ridge)
+        matrix = gram.copy()
+        matrix.flat[:: n + 1] += ridge
         right = (gram @ coef - score)[order]
         self._least = COLLINEAR * np.diagonal(matrix)
-        matrix = matrix[np.ix_(order, order)]
+        matrix = matrix.take(order, axis=0).take(order, axis=1)
         inverse = solve_factored(factor_nearly(matrix[:k, :k]), np.eye(k))
         across = matrix[:k, k:]
         explained = inverse @ across
@@ -58,8 +59,9 @@ class Stepwise:
         swept[k:, k:n] = matrix[k:, k:] - across.T @ explained
         swept[:k, n] = inverse @ right[:k]
         swept[k:, n] = right[k:] - across.T @ swept[:k, n]
-        self._table = np.empty((n, n + 1))
-        self._table[np.ix_(order, np.append(order, n))] = swept
+        back = np.empty(n + 1, INDEX_DTYPE)
+        back[order], back[n] = np.arange(n), n
+        self._table = swept.take(back[:n], axis=0).take(back, axis=1)
 
     @property
     def coef(self) -> FloatArray:

@@ -209,10 +209,13 @@ class Walk(Standing):
         given_up[[0, *self.forced]] = -np.inf  # nothing takes their place
         for _ in range(len(costs)):
             gains, inside, outside = table.swaps()
-            gains += given_up[inside][:, None] - values[outside]
-            if gains.size == 0 or gains.max() < WORTHWHILE * price:
+            if not gains.size:
                 break
-            i, j = np.unravel_index(np.argmax(gains), gains.shape)
+            gains += given_up[inside][:, None]
+            gains -= values[outside]
+            i, j = divmod(int(gains.argmax()), len(outside))
+            if gains[i, j] < WORTHWHILE * price:
+                break
             table.toggle(int(inside[i]))
             table.toggle(int(outside[j]))
         self.delete(table, KEEP * price, len(costs))
