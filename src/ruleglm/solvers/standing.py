@@ -128,8 +128,17 @@ class Standing:
         pricer.prepare(engine)
         self._first_curvature = self.curvature()
         self._ridge_share = self._left = 1.0
+        self._done: dict[str, float] = {}
         if self.forced:
             self.refit(ACCURACY**2 * self.loss)
+
+    def due(self, work: str, factor: float) -> bool:
+        """Tell whether the complexity has grown by ``factor`` since ``work`` was last done."""
+        complexity = self.complexity()
+        if complexity < factor * self._done.get(work, 0.0):
+            return False
+        self._done[work] = complexity
+        return True
 
     def complexity(self) -> float:
         """Return the complexity of the model."""
@@ -242,6 +251,11 @@ class Standing:
             engine.accept(1.0)
             self.coef = self.coef + step * unit
         self.loss = float(engine.losses((0.0,))[0])
+
+    def breaks_signs(self, coef: FloatArray) -> bool:
+        """Tell whether a coefficient does not have the sign that it has to have."""
+        signs = self.engine.column_signs()
+        return bool(signs.any()) and bool((signs * coef < 0.0).any())
 
     def turned(self) -> BoolArray:
         """Return which terms are at 0 because their coefficients would have the wrong sign."""

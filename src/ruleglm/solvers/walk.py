@@ -4,13 +4,10 @@ Candidates are put beside the model's columns, and all moves are made on the Gra
 then the coefficients are fitted to the rows.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ruleglm.dtypes import FloatArray
-from ruleglm.engines.base import Engine
-from ruleglm.pricing.gains import Candidate, GainPricer
+from ruleglm.pricing.gains import Candidate
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
 from ruleglm.solvers.standing import ACCURACY, PursuitModel, Standing
@@ -76,25 +73,6 @@ class Walk(Standing):
 
     n_first = FIRST_CANDIDATES
     """Rules outside the empty model that a round looks at."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        pricer: GainPricer,
-        ridge: float,
-        mass: float,
-        forced: Sequence[int] = (),
-    ) -> None:
-        super().__init__(engine, pricer, ridge, mass, forced)
-        self._done: dict[str, float] = {}
-
-    def due(self, work: str, factor: float) -> bool:
-        """Tell whether the complexity has grown by ``factor`` since ``work`` was last done."""
-        complexity = self.complexity()
-        if complexity < factor * self._done.get(work, 0.0):
-            return False
-        self._done[work] = complexity
-        return True
 
     # --- candidates
 
@@ -197,9 +175,9 @@ class Walk(Standing):
     def swap(self, table: Stepwise, price: float, here: PursuitModel) -> bool:
         """Swap rules for others, and delete some, while that pays at a price of complexity.
 
-        Where the objective rises by it, the model is fitted to the rows, and if that does not help
-        the walk goes back ``here``; then the columns outside the model are gone, and the answer is
-        False.
+        Where the objective rises by it, or coefficients have the wrong sign, the model is fitted to
+        the rows, and if that does not help the walk goes back ``here``; then the columns outside
+        the model are gone, and the answer is False.
         """
         members = table.member.copy()
         costs, luck = self.costs(), self.luck()
@@ -222,7 +200,8 @@ class Walk(Standing):
         if (table.member == members).all():
             return True
         model = self.pass_by(table, 0.5 * price)
-        if self.objective(table.coef, model.loss) + 0.5 * price * model.complexity <= before:
+        after = self.objective(table.coef, model.loss) + 0.5 * price * model.complexity
+        if after <= before and not self.breaks_signs(table.coef):
             self.passed.append(model)
             return True
         self.settle(table, ACCURACY * min(price, self.loss))
