@@ -45,7 +45,7 @@ class Fold:
 def read_rows(folder, name):
     """Read a data set; "fico-filled" is fico without its 588 records of nothing but -9.
 
-    Nobody can tell these records apart, and the paper's figures are those without them.
+    Nobody can tell these records apart; with them no method here comes near the paper's figures.
     """
     if name != "fico-filled":
         return read_frame(folder, name)

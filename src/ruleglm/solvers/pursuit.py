@@ -109,17 +109,21 @@ def follow(
     try:
         while reached < most and not limits.over():
             gain = walk.grow(limits, 2.0 * max(price, LEAST_GAIN * seen[0].loss), most)
-            found = list(walk.passed)
-            if gain is not None and max(reached, walk.grown) <= most:
-                found.append(walk.record(0.5 * gain))
-            for model in found:
+            for model in walk.passed:
                 reached = max(reached, model.complexity)
                 if reached <= horizon(model.complexity):
                     seen.append(model)
                 limits.report(model.n_terms, model.complexity, model.loss, np.nan)
-            if gain is None or max(reached, walk.grown) > most:
+            if gain is None:
                 break
-            where = frozenset(found[-1].rules), found[-1].linear
+            reached = max(reached, walk.grown)
+            if reached > most:
+                break
+            model = walk.record(0.5 * gain)
+            if reached <= horizon(model.complexity):
+                seen.append(model)
+            limits.report(model.n_terms, model.complexity, model.loss, np.nan)
+            where = frozenset(model.rules), model.linear
             n_again = n_again + 1 if where in known else 0
             known.add(where)
             if n_again == CIRCLES:
