@@ -73,7 +73,7 @@ def test_histograms_are_those_of_a_pass_for_each(seed, n_rows, order, n_vectors,
     starts = histogram_starts(tuples, n_bins)
     expected = np.zeros((n_vectors, starts[-1]))
     slow_histograms.fill_histograms(codes, tuples, n_bins, values, starts, expected)
-    with patch("ruleglm.parallel.PART_WORK", 2000):
+    with patch("ruleglm.parallel.SHORT_PART", 2000):
         ours = fill_joint(codes, tuples, n_bins, values, starts, Workers(n_threads))
     assert_array_equal(ours, expected)
 

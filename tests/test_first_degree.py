@@ -217,7 +217,7 @@ def test_exposure_is_the_logarithm_of_an_offset():
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 def test_threads_do_not_change_the_model(n_jobs, monkeypatch):
-    monkeypatch.setattr("ruleglm.parallel.PART_WORK", 1000)
+    monkeypatch.setattr("ruleglm.parallel.SHORT_PART", 1000)
     frame = mixed_frame(3000, 12)
     y = target_of("binomial", frame)
     one = RuleClassifier(n_jobs=1).fit(frame, y)

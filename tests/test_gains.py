@@ -280,7 +280,7 @@ def test_many_pairs_of_many_bins_are_ranked_on_coarse_ones(name):
 
 @pytest.mark.parametrize("exhaustive", [False, True])
 def test_batches_and_threads_do_not_change_the_candidates(exhaustive, monkeypatch):
-    monkeypatch.setattr("ruleglm.parallel.PART_WORK", 10)
+    monkeypatch.setattr("ruleglm.parallel.SHORT_PART", 10)
     monkeypatch.setattr(gains, "N_HOT", 7)
     lists = []
     for n_threads, cells in ((1, gains.MAX_CELLS), (1, 1), (3, gains.MAX_CELLS), (2, 3000)):

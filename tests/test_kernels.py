@@ -3,6 +3,7 @@
 Values are multiples of 1/4, so that sums are exact and the same in any order: equal means equal.
 """
 
+import threading
 from itertools import pairwise, product
 from types import SimpleNamespace
 
@@ -28,12 +29,14 @@ from tests.reference import logistic as slow_logistic
 from tests.reference import pricing as slow_pricing
 from tests.reference import search as slow_search
 from tests.reference import sweeps as slow_sweeps
+from tests.reference import waiting as slow_waiting
 
 TWINS = (
     *(slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains),
     slow_logistic,
     slow_sweeps,
     slow_cuts,
+    slow_waiting,
 )
 
 relaxed = settings(deadline=None, max_examples=40)
@@ -381,15 +384,16 @@ def test_sum_columns_ignores_what_uncovered_rows_hold(n_rows):
 def addition_case(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
     coefficients = quarters(rng, n_columns) * (rng.random(n_columns) < 0.7)
-    inputs = draw_columns(rng, n_columns, n_rows), coefficients, *draw_range(rng, n_rows)
-    return inputs, quarters(rng, n_rows)
+    columns = draw_columns(rng, n_columns, n_rows), coefficients
+    lines = quarters(rng, 2, n_rows), quarters(rng, 2) * (rng.random(2) < 0.7)
+    return (0.25, *lines, *columns, *draw_range(rng, n_rows)), quarters(rng, n_rows)
 
 
 @relaxed
 @given(seeds, row_counts, column_counts)
-def test_add_columns(seed, n_rows, n_columns):
+def test_add_terms(seed, n_rows, n_columns):
     inputs, out = addition_case(seed, n_rows, n_columns)
-    compare(kernels.add_columns, slow_columns.add_columns, inputs, out)
+    compare(kernels.add_terms, slow_columns.add_terms, inputs, out)
 
 
 # --- descent
@@ -526,11 +530,32 @@ def test_logistic_loss(seed, n_rows, scale):
     assert between == slow_logistic.logistic_loss(y, eta, theirs) == np.sum(y == 0.25)
     assert_allclose(ours, theirs, rtol=4e-16, atol=1e-15 * max(1.0, np.abs(eta).max(initial=0.0)))
     both = np.empty((2, n_rows)), np.empty((2, n_rows))
-    kernels.logistic_derivatives(y, eta, both[0])
-    slow_logistic.logistic_derivatives(y, eta, both[1])
+    kernels.logistic_derivatives(y, eta, np.ones(1), *both[0])
+    slow_logistic.logistic_derivatives(y, eta, np.ones(1), *both[1])
     assert_allclose(*both, rtol=4e-15, atol=4e-16)
     sure = np.abs(eta) > 40.0  # second derivatives are as exact far out
     assert_allclose(both[0][1, sure], both[1][1, sure], rtol=4e-15, atol=1e-300)
+
+
+def logistic_sum_case(seed, n_rows, scale, n_weights):
+    rng = np.random.default_rng(seed)
+    (y, eta), direction = logistic_case(seed, n_rows, scale)[0], rng.standard_normal(n_rows)
+    return (y, eta, direction, rng.choice([0.0, 0.5]), rng.random(n_weights)), np.empty(2)
+
+
+@relaxed
+@given(seeds, st.integers(0, 300), st.sampled_from([1e-9, 1.0, 100.0]), st.booleans())
+def test_logistic_sums_and_weights(seed, n_rows, scale, alike):
+    inputs, ours = logistic_sum_case(seed, n_rows, scale, 1 if alike else n_rows)
+    theirs = ours.copy()
+    kernels.sum_logistic(*inputs, ours)
+    slow_logistic.sum_logistic(*inputs, theirs)
+    assert_allclose(ours, theirs, rtol=1e-13, atol=1e-13)
+    y, eta, _, _, weights = inputs
+    both = np.empty((2, n_rows)), np.empty((2, n_rows))
+    kernels.logistic_derivatives(y, eta, weights, *both[0])
+    slow_logistic.logistic_derivatives(y, eta, weights, *both[1])
+    assert_allclose(*both, rtol=4e-15, atol=4e-16)
 
 
 def test_logistic_loss_of_rows_that_are_no_numbers():
@@ -539,7 +564,7 @@ def test_logistic_loss_of_rows_that_are_no_numbers():
     kernels.logistic_loss(np.zeros(6), eta, out)
     assert_array_equal(out[[0, 1, 3]], [np.nan, 800.0, 1e300])
     assert_allclose(out[[2, 4, 5]], [0.0, 0.0, np.log(2.0)], atol=1e-300)
-    kernels.logistic_derivatives(np.zeros(6), eta, both)
+    kernels.logistic_derivatives(np.zeros(6), eta, np.ones(1), *both)
     assert np.isnan(both[:, 0]).all()
     assert_allclose(both[0, 1:], [1.0, 0.0, 1.0, 0.0, 0.5], atol=1e-300)
     assert_allclose(both[1, 1:], [0.0, 0.0, 0.0, 0.0, 0.25], atol=1e-300)
@@ -578,6 +603,30 @@ def test_shorten_between(values, width):
     compare(kernels.shorten_between, slow_cuts.shorten_between, inputs, found, sure)
 
 
+# --- threads that wait
+
+
+@relaxed
+@given(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3), st.integers(-3, 3))
+def test_await_change(there, seen, n_looks, value):
+    flag, told, theirs = np.full(1, there, INDEX_DTYPE), *np.full((2, 1), 9, INDEX_DTYPE)
+    found = kernels.await_change(flag, seen, n_looks, 2, value, told)
+    assert found == slow_waiting.await_change(flag, seen, n_looks, 2, value, theirs)
+    assert_array_equal(told, theirs)
+    assert flag[0] == there
+
+
+def test_await_change_sees_what_another_thread_does():
+    flag, told, answers = *np.zeros((2, 1), INDEX_DTYPE), []
+    waiting = threading.Thread(
+        target=lambda: answers.append(kernels.await_change(flag, 0, 1 << 40, 0, 1, told))
+    )
+    waiting.start()
+    assert kernels.await_change(told, 0, 1 << 40, 0, 1, flag)  # tells the other one, hears it
+    waiting.join(10.0)
+    assert answers == [True]
+
+
 # --- compilation (last: what the tests above compiled counts too)
 
 CALLS = {
@@ -592,7 +641,7 @@ CALLS = {
     "sum_columns": lambda: sum_case(0, 10, 2),
     "sum_lines": lambda: lines_case(0, 10, 2, 2),
     "gram_lines": lambda: line_gram_case(0, 10, 2),
-    "add_columns": lambda: addition_case(0, 10, 2),
+    "add_terms": lambda: addition_case(0, 10, 2),
     "choose_cuts": lambda: cuts_case(0, 10, 4),
     "shorten_between": lambda: between_case([0.1], [0.2]),
     "descend": lambda: (
@@ -600,7 +649,13 @@ CALLS = {
         np.zeros(2),
     ),
     "logistic_loss": lambda: logistic_case(0, 3, 1.0),
-    "logistic_derivatives": lambda: (logistic_case(0, 3, 1.0)[0], np.empty((2, 3))),
+    "sum_logistic": lambda: logistic_sum_case(0, 3, 1.0, 3),
+    "logistic_derivatives": lambda: (
+        (*logistic_case(0, 3, 1.0)[0], np.ones(1)),
+        np.empty(3),
+        np.empty(3),
+    ),
+    "await_change": lambda: ((np.ones(1, INDEX_DTYPE), 0, 9, 9, 0), np.zeros(1, INDEX_DTYPE)),
     "scan_axis": lambda: ((*pricing_cases.axis_case(0, "level", 5)[0], 0),),
     "locate": lambda: ((*pricing_cases.axis_case(0, "level", 5)[0], 0, 1),),
     "scan_second_degree": lambda: pricing_cases.axis_case(0, "number", 5),

@@ -9,8 +9,9 @@ import pytest
 import ruleglm
 
 LAYERS = [  # low to high; modules of one line do not know each other either
-    ["dtypes", "parallel", "progress"],
+    ["dtypes", "progress"],
     ["kernels", "datasets", "storage"],
+    ["parallel"],
     ["columns", "files"],
     ["frames"],
     ["conditions", "lookalikes"],

@@ -256,7 +256,7 @@ def test_rules_of_the_model_are_not_returned_again():
 
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_threads_do_not_change_the_result(n_threads, monkeypatch):
-    monkeypatch.setattr("ruleglm.parallel.PART_WORK", 10)
+    monkeypatch.setattr("ruleglm.parallel.SHORT_PART", 10)
     codes, binning, y = random_rows(3, n=500, n_features=6)
     results = []
     for threads in (1, n_threads):
@@ -268,7 +268,7 @@ def test_threads_do_not_change_the_result(n_threads, monkeypatch):
 
 
 def test_threads_only_search_and_one_writes_down(monkeypatch):
-    monkeypatch.setattr("ruleglm.parallel.PART_WORK", 10)
+    monkeypatch.setattr("ruleglm.parallel.SHORT_PART", 10)
     codes, binning, y = random_rows(8, n=400, n_features=6)
     engine = LocalEngine(codes, binning.n_bins, y, get_family("gaussian"), n_threads=3)
     engine.set_coefficients(np.array([engine.null_intercept()]))

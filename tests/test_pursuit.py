@@ -329,7 +329,7 @@ def test_the_ridge_of_the_search_falls_as_the_model_becomes_sure(name):
 @pytest.mark.parametrize("name", ["gaussian", "poisson"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_any_number_of_threads_gives_the_same_path(name, weighted, monkeypatch):
-    monkeypatch.setattr(parallel, "PART_WORK", 100)
+    monkeypatch.setattr(parallel, "SHORT_PART", 100)
     case = draw_case(4, name, n=500, weighted=weighted)
     paths = [case.follow(9.0, n_threads=n_threads) for n_threads in (1, 2, 3)]
     assert len(paths[0]) > 4

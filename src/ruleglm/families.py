@@ -57,6 +57,30 @@ class Family(ABC):
     def gradient_and_hessian(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and second derivative of the loss in eta; the second is never negative."""
 
+    def loss_along(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        direction: FloatArray,
+        step: float,
+        weights: FloatArray,
+    ) -> float:
+        """Sum of the weighted losses at ``eta + step * direction``; see `fill_derivatives`."""
+        losses = self.loss(y, eta + step * direction if step else eta)
+        return float(losses @ weights if len(weights) != 1 else losses.sum() * weights[0])
+
+    def fill_derivatives(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        weights: FloatArray,
+        first: FloatArray,
+        second: FloatArray,
+    ) -> None:
+        """Write both derivatives times the weights, one a row or one for all, of many rows."""
+        for values, out in zip(self.gradient_and_hessian(y, eta), (first, second), strict=True):
+            np.multiply(values, weights, out=out)
+
     def gradient(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """First derivative of the loss in eta."""
         return self.gradient_and_hessian(y, eta)[0]
@@ -166,9 +190,38 @@ class Binomial(Family):
         from ruleglm import kernels
 
         y, eta = _as_rows(y, eta)
-        both = np.empty((2, *eta.shape))
-        kernels.logistic_derivatives(y.ravel(), eta.ravel(), both.reshape(2, -1))
-        return both[0], both[1]
+        first, second = np.empty((2, *eta.shape))
+        rows = y.ravel(), eta.ravel(), np.ones(1), first.ravel(), second.ravel()
+        kernels.logistic_derivatives(*rows)
+        return first, second
+
+    def loss_along(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        direction: FloatArray,
+        step: float,
+        weights: FloatArray,
+    ) -> float:
+        from ruleglm import kernels
+
+        found = np.empty(2)
+        kernels.sum_logistic(y, eta, direction, step, weights, found)
+        if found[1]:
+            return super().loss_along(y, eta, direction, step, weights)
+        return float(found[0])
+
+    def fill_derivatives(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        weights: FloatArray,
+        first: FloatArray,
+        second: FloatArray,
+    ) -> None:
+        from ruleglm import kernels
+
+        kernels.logistic_derivatives(y, eta, weights, first, second)
 
     def mean(self, eta: FloatArray) -> FloatArray:
         return np.asarray(expit(eta))

@@ -258,13 +258,14 @@ def held_out_predictors(
     offset = np.zeros(raw.scan.n_rows) if raw.offset is None else raw.offset / units.unit
     for model in models:
         mine = columns[[place[rule] for rule in model.rules]]
-        first = 1 + len(model.linear)
+        drawn, first = lines[list(model.linear)], 1 + len(model.linear)
         predictors = []
         for coefs in model.coefs:
             etas = []
             for coef in np.atleast_2d(coefs.T):
-                eta = offset + coef[0] + coef[1:first] @ lines[list(model.linear)]
-                kernels.add_columns(mine, np.ascontiguousarray(coef[first:]), 0, len(eta), eta)
+                coef, eta = np.ascontiguousarray(coef), offset.copy()
+                terms = float(coef[0]), drawn, coef[1:first], mine, coef[first:]
+                kernels.add_terms(*terms, 0, len(eta), eta)
                 etas.append(eta)
             predictors.append(np.column_stack(etas) if units.family.output_shape else etas[0])
         yield predictors

@@ -87,5 +87,6 @@ def gram_lines(lines, weights, begin, end, out):
     out[:] = (every * weights[begin:end]) @ every.T
 
 
-def add_columns(columns, coefficients, begin, end, out):
+def add_terms(intercept, lines, slopes, columns, coefficients, begin, end, out):
+    out[begin:end] += intercept + slopes @ lines[:, begin:end]
     out[begin:end] += coefficients @ unpack_rows(columns)[:, begin:end]

@@ -8,7 +8,13 @@ def logistic_loss(y, eta, out):
     return np.count_nonzero((y > 0.0) & (y < 1.0))
 
 
-def logistic_derivatives(y, eta, out):
+def sum_logistic(y, eta, direction, step, weights, out):
+    losses = np.empty(len(y))
+    out[1] = logistic_loss(y, eta + step * direction, losses)
+    out[0] = np.sum(losses * weights)
+
+
+def logistic_derivatives(y, eta, weights, first, second):
     tail = np.exp(-np.abs(eta))
-    out[0] = np.where(eta >= 0.0, 1.0, tail) / (1.0 + tail) - y
-    out[1] = tail / (1.0 + tail) ** 2
+    first[:] = weights * (np.where(eta >= 0.0, 1.0, tail) / (1.0 + tail) - y)
+    second[:] = weights * tail / (1.0 + tail) ** 2

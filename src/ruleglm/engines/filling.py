@@ -23,6 +23,8 @@ from ruleglm.storage import GrowingRows, home
 SAMPLE_ROWS = 200_000
 """Rows on which pairs of features are chosen, at least, where there are more than twice as many."""
 
+ROW_WORK = 3.0
+"""What a row of a rule costs beside its additions, in additions."""
 
 TURNED_ROWS = 8192
 """Rows whose codes are turned from columns to rows at a time."""
@@ -169,7 +171,7 @@ def fill_each(
     def fill(part: slice) -> None:
         kernels.fill_histograms(codes, tuples[part], n_bins, values, starts[part], out)
 
-    workers.share(fill, len(tuples), len(tuples) * codes.shape[1] * len(values))
+    workers.share(fill, len(tuples), len(tuples) * codes.shape[1] * len(values) // 2)
 
 
 def fill_rules(
@@ -204,5 +206,8 @@ def fill_rules(
         each = columns[part], wanted[part], turned[part]
         kernels.fill_within(lines, *each, n_bins, values, sums, starts, out[part])
 
-    workers.share(fill, len(columns), int(np.count_nonzero(wanted)) * n_rows)
+    walked = n_rows * np.where(turned, 1.0 - covered, covered)
+    each = 0.35 * len(values) * (ROW_WORK + np.count_nonzero(wanted, axis=1))
+    sizes = walked * each + 2.0 * len(values) * starts[-1]
+    workers.share(fill, len(columns), int(sizes.sum()), sizes)
     return out

@@ -46,7 +46,7 @@ class RowSums:
             kernels.sum_columns(columns, values, rows.start, rows.stop, out)
             return out
 
-        return self.add(total, self._n_rows * len(columns) // 4)
+        return self.add(total, self._n_rows * len(columns) // 10)
 
     def of_lines(self, columns: WordArray, lines: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the sum of each weighted line over each column, shape (n_columns, n_lines)."""
@@ -56,7 +56,7 @@ class RowSums:
             kernels.sum_lines(columns, lines, weights, rows.start, rows.stop, out)
             return out
 
-        return self.add(total, self._n_rows * len(columns) * len(lines) // 4)
+        return self.add(total, self._n_rows * len(columns) * len(lines) // 8)
 
     def of_two_lines(self, lines: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the sums of products of two lines each, of which the first is one everywhere."""
@@ -66,7 +66,7 @@ class RowSums:
             kernels.gram_lines(lines, weights, rows.start, rows.stop, out)
             return out
 
-        return self.add(total, self._n_rows * (1 + len(lines)) ** 2 // 8)
+        return self.add(total, self._n_rows * (1 + len(lines)) ** 2 // 16)
 
     def of_products(self, columns: WordArray, n_old: int, weights: FloatArray | None) -> FloatArray:
         """Return the shared weights of the columns from ``n_old`` on with all.
@@ -87,7 +87,7 @@ class RowSums:
             kernels.weighted_gram(columns, scaled, n_old, rows.start, rows.stop, out)
             return out
 
-        return unit * self.add(total, self._n_rows * shape[0] * shape[1] // 16)
+        return unit * self.add(total, self._n_rows * shape[0] * shape[1] // 40)
 
 
 class ColumnSums:

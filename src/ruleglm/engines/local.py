@@ -1,10 +1,10 @@
-"""Rows in this process: nogil kernels on a thread pool.
+"""Rows in this process: nogil kernels on threads.
 
-Rows are worked on in blocks whose limits depend on their number only, and sums of blocks are added
-in order, so the answers are the same to the last bit for any number of threads.
+Rows are worked on in blocks whose limits do not depend on the number of threads, and sums of blocks
+are added in order, so the answers are the same to the last bit for any number of them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,13 +23,11 @@ from ruleglm.engines.coverage import hash_columns
 from ruleglm.engines.filling import FeatureSums, Sample, codes_by_rows, fill_joint, fill_rules
 from ruleglm.engines.gram import ColumnSums, RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
+from ruleglm.engines.losses import RowLosses
 from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
 from ruleglm.families import Family
 from ruleglm.parallel import Workers
 from ruleglm.storage import rows_beside
-
-BLOCK = 8192
-"""Rows of one step of elementwise work; a multiple of 64, small enough for the cache."""
 
 FEW_ROWS = 1 << 18
 """Rows up to which both derivatives are kept where one is asked for: the other will be, soon."""
@@ -86,6 +84,7 @@ class LocalEngine(HeldColumns):
         self._offset = offset
         self.workers = Workers(n_threads)
         self._sums = RowSums(self.n_rows, self._n_total, self.workers)
+        self._losses = RowLosses(y, family, weights, self._n_total, self.workers)
         self._columns = np.empty((0, (self.n_rows + 63) // 64), WORD_DTYPE)
         self._evaluator = Evaluator(codes)
         self._lines: CodeArray | None = None
@@ -194,16 +193,16 @@ class LocalEngine(HeldColumns):
         That of a step is known after it is taken.
         """
         if tuple(steps) != (0.0,):
-            found = self._losses_along(steps)
+            found = self._losses.along(self._eta, self._direction, steps)
             self._ahead = dict(zip(steps, found.tolist(), strict=True))
             return found
         if self._loss is None:
-            self._loss = float(self._losses_along(steps)[0])
+            self._loss = float(self._losses.along(self._eta, self._direction, steps)[0])
         return np.array([self._loss])
 
     def accept(self, step: float) -> None:
         """Move by ``step`` along the proposed direction."""
-        for rows in self._blocks():
+        for rows in self._losses.blocks:
             ahead = self._direction[rows]
             self._eta[rows] += ahead if step == 1.0 else step * ahead
         known = self._ahead.get(step)
@@ -254,7 +253,7 @@ class LocalEngine(HeldColumns):
             self._frozen = self._both[1].copy()
             return
         self._gradient = None  # it comes back
-        self._frozen = self._derive(1)
+        self._frozen = self._losses.derivative(self._eta, 1)
 
     def gram_rows(self, n_known: int) -> FloatArray:
         """Return the rows of the Gram matrix from ``n_known`` on."""
@@ -290,7 +289,7 @@ class LocalEngine(HeldColumns):
     def _gradient_sums(self) -> tuple[float, float]:
         """Return the sums of ``s dloss/deta`` and of its size."""
         gradient = self._gradient_rows()
-        size = float(sum(np.abs(gradient[rows]).sum() for rows in self._blocks()))
+        size = float(sum(np.abs(gradient[rows]).sum() for rows in self._losses.blocks))
         return float(gradient.sum()), size
 
     def mass_gram(self, columns: Sequence[int]) -> FloatArray:
@@ -320,7 +319,7 @@ class LocalEngine(HeldColumns):
                 values += theta * self._offset[rows]
             return self._mean_part(values, rows)
 
-        return float(sum(self.workers.map(block_value, self._blocks(), 10 * self.n_rows)))
+        return float(sum(self.workers.map(block_value, self._losses.blocks, 10 * self.n_rows)))
 
     def tilt_range(self, tilt: FloatArray) -> tuple[float, float, float]:
         """Return the least and the largest factor of a tilt, and the mass that it moves."""
@@ -405,52 +404,16 @@ class LocalEngine(HeldColumns):
         self._ahead = {}
         self._fresh = False
 
-    def _blocks(self) -> Iterable[slice]:
-        return (slice(b, min(b + BLOCK, self.n_rows)) for b in range(0, self.n_rows, BLOCK))
-
     def _mean_part(self, values: FloatArray, rows: slice) -> float:
         if self._weights is None:
             return float(values.sum()) / self._n_total
         return float(values @ self._weights[rows])
 
-    def _losses_along(self, steps: Sequence[float]) -> FloatArray:
-        def block_losses(rows: slice) -> FloatArray:
-            y, eta, direction = self._y[rows], self._eta[rows], self._direction[rows]
-            points = (eta + t * direction if t else eta for t in steps)
-            return np.array([self._mean_part(self.family.loss(y, x), rows) for x in points])
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = sum(
-                self.workers.map(block_losses, self._blocks(), 10 * self.n_rows * len(steps))
-            )
-        return np.asarray(total)
-
-    def _derive(self, which: int) -> FloatArray:
-        """Return the weighted first (0) or second (1) derivative of every row's loss."""
-        out = np.empty(self.n_rows)
-
-        def fill(rows: slice) -> None:
-            values = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])[which]
-            weights = 1.0 / self._n_total if self._weights is None else self._weights[rows]
-            np.multiply(values, weights, out=out[rows])
-
-        self.workers.map(fill, self._blocks(), 10 * self.n_rows)
-        return out
-
     def _both_rows(self) -> FloatArray:
         """Return both derivatives of every row, kept until the model moves."""
         if self._both is None:
-            both, weight = np.empty((2, self.n_rows)), 1.0 / self._n_total
-
-            def fill(rows: slice) -> None:
-                found = self.family.gradient_and_hessian(self._y[rows], self._eta[rows])
-                by = weight if self._weights is None else self._weights[rows]
-                for values, out in zip(found, both[:, rows], strict=True):
-                    np.multiply(values, by, out=out)
-
-            self.workers.map(fill, self._blocks(), 10 * self.n_rows)
-            self._both = both
-            self._gradient = both[0]
+            self._both = self._losses.derivatives(self._eta)
+            self._gradient = self._both[0]
         return self._both
 
     def _gradient_rows(self) -> FloatArray:
@@ -458,7 +421,7 @@ class LocalEngine(HeldColumns):
             if not self.family.constant_hessian and self.n_rows <= FEW_ROWS:
                 self._gradient = self._both_rows()[0]
             else:
-                self._gradient = self._derive(0)
+                self._gradient = self._losses.derivative(self._eta, 0)
         return self._gradient
 
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
@@ -469,7 +432,7 @@ class LocalEngine(HeldColumns):
         out = np.empty((len(vectors), self.n_rows))
         for row, name in zip(out, vectors, strict=True):
             if name == "hessian":
-                row[:] = self._derive(1)
+                row[:] = self._losses.derivative(self._eta, 1)
             elif name == "gradient":
                 row[:] = self._gradient_rows()
             else:
@@ -485,14 +448,11 @@ class LocalEngine(HeldColumns):
         return self._sampled
 
     def _add_model(self, coef: FloatArray, out: FloatArray) -> None:
-        linear, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
-        used = np.flatnonzero(linear).tolist()
-        work = self.n_rows * (1 + int(np.count_nonzero(coef)) // 8)
+        slopes, rules = coef[1 : 1 + self.n_linear], coef[1 + self.n_linear :]
+        terms = float(coef[0]), self.linear, slopes, self._columns, rules
+        work = self.n_rows * (2 + int(np.count_nonzero(coef))) // 8
 
         def add(rows: slice) -> None:
-            out[rows] += coef[0]
-            for j in used:
-                out[rows] += linear[j] * self.linear[j, rows]
-            kernels.add_columns(self._columns, rules, rows.start, rows.stop, out)
+            kernels.add_terms(*terms, rows.start, rows.stop, out)
 
         self.workers.map(add, self._sums.parts(work), work)

@@ -5,7 +5,7 @@ its last argument (marked OUT) and has a NumPy twin of the same name in ``tests/
 """
 
 from ruleglm.kernels.columns import (
-    add_columns,
+    add_terms,
     count_gram,
     evaluate_rules,
     gram_lines,
@@ -29,7 +29,7 @@ from ruleglm.kernels.gains import (
     scan_signed_gains,
 )
 from ruleglm.kernels.histograms import fill_covered, fill_histograms, fill_within
-from ruleglm.kernels.logistic import logistic_derivatives, logistic_loss
+from ruleglm.kernels.logistic import logistic_derivatives, logistic_loss, sum_logistic
 from ruleglm.kernels.pricing import (
     locate,
     scan_axis,
@@ -39,6 +39,7 @@ from ruleglm.kernels.pricing import (
 )
 from ruleglm.kernels.search import search_branch
 from ruleglm.kernels.sweeps import rate_additions, rate_swaps, sweep_column
+from ruleglm.kernels.waiting import await_change
 
 KERNELS = (
     choose_cuts,
@@ -55,9 +56,10 @@ KERNELS = (
     sum_columns,
     sum_lines,
     gram_lines,
-    add_columns,
+    add_terms,
     descend,
     logistic_loss,
+    sum_logistic,
     logistic_derivatives,
     scan_axis,
     locate,
@@ -76,11 +78,13 @@ KERNELS = (
     sweep_column,
     rate_additions,
     rate_swaps,
+    await_change,
 )
 
 __all__ = [
     "KERNELS",
-    "add_columns",
+    "add_terms",
+    "await_change",
     "choose_cuts",
     "count_gram",
     "descend",
@@ -112,6 +116,7 @@ __all__ = [
     "shorten_between",
     "sum_columns",
     "sum_lines",
+    "sum_logistic",
     "sweep_column",
     "unpack_words",
     "weighted_gram",

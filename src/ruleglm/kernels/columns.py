@@ -354,28 +354,42 @@ def gram_lines(lines, weights, begin, end, out):
 
 
 @kernel
-def add_columns(columns, coefficients, begin, end, out):
-    """Add each column times its coefficient to some of the rows.
+def add_terms(intercept, lines, slopes, columns, coefficients, begin, end, out):
+    """Add an intercept, each line times its slope and each column times its coefficient.
 
     Parameters
     ----------
+    intercept : float
+    lines : (n_lines, n_rows) float64
+    slopes : (n_lines,) float64
     columns : (n_columns, n_words) uint64
     coefficients : (n_columns,) float64
     begin, end : int, the rows to change; ``begin`` is a multiple of 64
     out : (n_rows,) float64, OUT, added to
     """
-    one = np.int64(1)
     for first in range(begin, end, 64):
         count = min(64, end - first)
         rows = out[first : first + count]
+        for r in range(count):
+            rows[r] += intercept
+        for j in range(lines.shape[0]):
+            if slopes[j] != 0.0:
+                line = lines[j, first : first + count]
+                for r in range(count):
+                    rows[r] += slopes[j] * line[r]
         for a in range(columns.shape[0]):
             word = np.int64(columns[a, first >> 6])
-            coefficient = coefficients[a]
-            if word == 0 or coefficient == 0.0:
-                continue
-            if count == 64:
-                for r in range(64):
-                    rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0
-            else:
-                for r in range(count):
-                    rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0
+            if word != 0 and coefficients[a] != 0.0:
+                add_word(word, coefficients[a], rows)
+
+
+@kernel
+def add_word(word, coefficient, rows):
+    """Add a coefficient to the rows, at most 64, that a word has; the last OUT."""
+    one = np.int64(1)
+    if rows.shape[0] == 64:
+        for r in range(64):
+            rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0
+    else:
+        for r in range(rows.shape[0]):
+            rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0

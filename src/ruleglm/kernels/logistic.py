@@ -7,7 +7,7 @@ units of the last place.
 
 import numpy as np
 
-from ruleglm.kernels.compile import ordered_kernel
+from ruleglm.kernels.compile import kernel, ordered_kernel
 
 LEAST = -708.0
 """Below, an exponential is no normal number."""
@@ -72,6 +72,13 @@ def log1p_unit(t):
 
 
 @ordered_kernel
+def loss_at(y, x):
+    """Return ``log(1 + exp(x)) - y x``."""
+    size = abs(x)
+    return log1p_unit(exp_below(-size)) + (0.5 * (size + x) - y * x)
+
+
+@ordered_kernel
 def logistic_loss(y, eta, out):
     """Compute ``log(1 + exp(eta)) - y eta`` of each row.
 
@@ -86,26 +93,48 @@ def logistic_loss(y, eta, out):
     """
     n_between = 0
     for i in range(eta.shape[0]):
-        x = eta[i]
-        size = abs(x)
         n_between += y[i] > 0.0 and y[i] < 1.0
-        out[i] = log1p_unit(exp_below(-size)) + (0.5 * (size + x) - y[i] * x)
+        out[i] = loss_at(y[i], eta[i])
     return n_between
 
 
+@kernel
+def sum_logistic(y, eta, direction, step, weights, out):
+    """Add up the weighted losses of all rows, a step along a direction away.
+
+    Parameters
+    ----------
+    y, eta, direction : (n_rows,) float64
+    step : float
+    weights : (n_rows,) float64, or (1,), the same for all rows
+    out : (2,) float64, OUT: the sum, and how many targets are neither 0 nor 1
+    """
+    total, n_between = 0.0, 0
+    each = weights.shape[0] != 1
+    for i in range(eta.shape[0]):
+        n_between += y[i] > 0.0 and y[i] < 1.0
+        loss = loss_at(y[i], eta[i] + step * direction[i])
+        total += loss * weights[i] if each else loss
+    out[0] = total if each else total * weights[0]
+    out[1] = n_between
+
+
 @ordered_kernel
-def logistic_derivatives(y, eta, out):
-    """Compute the first and the second derivative of the logistic loss of each row.
+def logistic_derivatives(y, eta, weights, first, second):
+    """Compute the first and the second derivative of each row's weighted logistic loss.
 
     Parameters
     ----------
     y, eta : (n_rows,) float64
-    out : (2, n_rows) float64, OUT
+    weights : (n_rows,) float64, or (1,), the same for all rows
+    first, second : (n_rows,) float64, OUT
     """
+    each = weights.shape[0] != 1
     for i in range(eta.shape[0]):
         x = eta[i]
         tail = exp_below(-abs(x))
         larger = 1.0 / (1.0 + tail)
         smaller = tail * larger
-        out[0, i] = (larger if x >= 0.0 else smaller) - y[i]
-        out[1, i] = larger * smaller
+        weight = weights[i] if each else weights[0]
+        first[i] = ((larger if x >= 0.0 else smaller) - y[i]) * weight
+        second[i] = larger * smaller * weight

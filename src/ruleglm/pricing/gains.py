@@ -522,7 +522,7 @@ def score_tuples(
             where[part],
         )
 
-    engine.workers.share(score, len(best), 16 * histograms.values.size)
+    engine.workers.share(score, len(best), 3 * histograms.values.size)
 
 
 def _offer(found: dict[BinRule, Candidate], candidates: Iterable[Candidate]) -> None:
