@@ -26,6 +26,7 @@ from tests.reference import descent as slow_descent
 from tests.reference import gains as slow_gains
 from tests.reference import histograms as slow_histograms
 from tests.reference import logistic as slow_logistic
+from tests.reference import numbers as slow_numbers
 from tests.reference import pricing as slow_pricing
 from tests.reference import search as slow_search
 from tests.reference import sweeps as slow_sweeps
@@ -37,6 +38,7 @@ TWINS = (
     slow_sweeps,
     slow_cuts,
     slow_waiting,
+    slow_numbers,
 )
 
 relaxed = settings(deadline=None, max_examples=40)
@@ -603,6 +605,44 @@ def test_shorten_between(values, width):
     compare(kernels.shorten_between, slow_cuts.shorten_between, inputs, found, sure)
 
 
+# --- columns of numbers
+
+numbers = st.one_of(
+    st.floats(width=64),
+    st.integers(-9, 9).map(float),
+    st.sampled_from([-0.0, 0.0, np.nan, -np.nan]),
+)
+
+
+def sort_case(values):
+    given = np.array(values, np.float64)
+    keys, spare = np.empty((2, len(given)), np.uint64)
+    return (given, keys, spare), np.full(len(given), np.nan)
+
+
+@relaxed
+@given(st.lists(numbers, max_size=60))
+def test_sort_numbers(values):
+    inputs, ours = sort_case(values)
+    theirs = ours.copy()
+    assert kernels.sort_numbers(*inputs, ours) == slow_numbers.sort_numbers(*inputs, theirs)
+    assert_array_equal(ours, theirs)
+    assert not np.signbit(ours[ours == 0.0]).any()
+
+
+def encode_case(values, thresholds):
+    thresholds = np.unique([x for x in thresholds if np.isfinite(x)]).astype(np.float64)
+    given = np.array([*values, *thresholds], np.float64)
+    return (given, thresholds, 255), np.full(len(given), 99, CODE_DTYPE)
+
+
+@relaxed
+@given(st.lists(numbers, max_size=600), st.lists(numbers, max_size=200))
+def test_encode_numbers(values, thresholds):
+    inputs, out = encode_case(values, thresholds)
+    compare(kernels.encode_numbers, slow_numbers.encode_numbers, inputs, out)
+
+
 # --- threads that wait
 
 
@@ -642,6 +682,8 @@ CALLS = {
     "sum_lines": lambda: lines_case(0, 10, 2, 2),
     "gram_lines": lambda: line_gram_case(0, 10, 2),
     "add_terms": lambda: addition_case(0, 10, 2),
+    "sort_numbers": lambda: sort_case([0.5, 0.1]),
+    "encode_numbers": lambda: encode_case([0.5, 0.1], [0.2]),
     "choose_cuts": lambda: cuts_case(0, 10, 4),
     "shorten_between": lambda: between_case([0.1], [0.2]),
     "descend": lambda: (

@@ -20,16 +20,9 @@ from ruleglm.dtypes import (
     MAX_BINS,
     BoolArray,
     CodeArray,
-    FloatArray,
     IntArray,
 )
 from ruleglm.rules import Condition, Levels, Missing, Range
-
-BLOCK_ROWS = 8192
-"""Rows coded at a time, so that their comparisons stay in the processor's cache."""
-
-MANY_THRESHOLDS = 128
-"""From so many thresholds on, a binary search beats one comparison a threshold."""
 
 KNOWN_VOCABULARIES = 512
 """Vocabularies that are kept, since most columns have as many bins as others."""
@@ -203,8 +196,11 @@ class NumberBins(FeatureBins):
         numbers = conform(column, "number")
         if not isinstance(numbers, NumberColumn):  # conform sees to it
             raise TypeError(f"Column {self.name!r} does not hold numbers.")
-        codes = _count_below(numbers.values, self.thresholds)
-        codes[np.isnan(numbers.values)] = self.missing_bin
+        from ruleglm import kernels  # not at the top: a model that only predicts has no use of them
+
+        given = np.require(numbers.values, np.float64, ["C", "W"])
+        thresholds, codes = np.array(self.thresholds, np.float64), np.empty(len(given), CODE_DTYPE)
+        kernels.encode_numbers(given, thresholds, self.missing_bin, codes)
         return codes
 
     @staticmethod
@@ -394,19 +390,6 @@ def span_mask(lo: int, hi: int) -> int:
 def _find_span(mask: int) -> tuple[int, int]:
     """Return the lowest and the highest bin of a mask."""
     return (mask & -mask).bit_length() - 1, mask.bit_length() - 1
-
-
-def _count_below(values: FloatArray, thresholds: tuple[float, ...]) -> CodeArray:
-    """Count the thresholds below each value: what `searchsorted` finds, faster if they are few."""
-    if len(thresholds) >= MANY_THRESHOLDS:
-        return np.searchsorted(thresholds, values).astype(CODE_DTYPE)
-    limits = np.array(thresholds, dtype=np.float64)[:, None]
-    codes = np.empty(len(values), dtype=CODE_DTYPE)
-    for start in range(0, len(values), BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
-        above = (values[block] > limits).view(CODE_DTYPE)
-        np.add.reduce(above, axis=0, dtype=CODE_DTYPE, out=codes[block])
-    return codes
 
 
 def _encode_levels(column: Column, levels: tuple[Level, ...]) -> CodeArray:

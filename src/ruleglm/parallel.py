@@ -25,10 +25,10 @@ SHORT_PART, LONG_PART = 50_000, 500_000
 FEW_PARTS, MAX_PARTS = 4, 16
 """The most parts of work that is cut into short ones, and of any work."""
 
-LOOKS, MORE_LOOKS = 5_000_000, 20_000
+LOOKS, MORE_LOOKS = 10_000_000, 30_000
 """Looks for work, or for its end, before a thread goes to sleep, and after it was seen.
 
-Some 1.5 ms, and 6 us in which the other one has let go of the interpreter lock.
+Some 3 ms, and 10 us in which the other one has let go of the interpreter lock.
 """
 
 LINE = 16
@@ -72,7 +72,7 @@ class Errand:
         """Do it."""
         try:
             self._call()
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+        except BaseException as error:
             self._error = error
         self._over.release()
 

@@ -72,8 +72,7 @@ def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None
         The same, bit for bit, for a row of weight 2 and for two rows.
     """
     if sample_weight is None:
-        ordered = np.sort(values)  # missing values come last
-        ordered = ordered[: int(ordered.searchsorted(np.nan))]
+        ordered = sort_known(values)
         places = _last_of_runs(ordered).nonzero()[0]
         return DistinctValues(ordered[places], np.add(places, 1.0, dtype=np.float64))
     order = np.argsort(values)
@@ -81,6 +80,15 @@ def collect_distinct(values: FloatArray, sample_weight: FloatArray | None = None
     ordered = values[order]
     last = _last_of_runs(ordered)
     return DistinctValues(ordered[last], np.cumsum(sample_weight[order])[last])
+
+
+def sort_known(values: FloatArray) -> FloatArray:
+    """Return the values that are not missing, ascending."""
+    from ruleglm import kernels  # not at the top: a model that only predicts has no use of them
+
+    given, ordered = np.require(values, np.float64, ["C", "W"]), np.empty(len(values))
+    keys, spare = np.empty((2, len(values)), np.uint64)
+    return ordered[: kernels.sort_numbers(given, keys, spare, ordered)]
 
 
 def _last_of_runs(ordered: FloatArray) -> BoolArray:
@@ -107,7 +115,7 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
     """
     places = np.arange(len(distinct.values) - 1)
     if len(distinct.values) > bins:
-        from ruleglm import kernels  # not at the top: a model that only predicts has no use of them
+        from ruleglm import kernels
 
         cuts = np.empty(len(distinct.values), np.bool_)
         kernels.choose_cuts(distinct.cumulative, bins, TIE, cuts)

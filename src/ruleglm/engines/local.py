@@ -98,6 +98,7 @@ class LocalEngine(HeldColumns):
         self._both_sums: FeatureSums | None = None
         self._fixed_score: FloatArray | None = None
         self._dispersion: float | None = None
+        self._hessian_sum: float | None = None
         self._scores, self._shares = ColumnSums(), ColumnSums()
         self._sample = Sample(self._n_total, first)
         self.sampled = self._sample.every > 1
@@ -223,7 +224,8 @@ class LocalEngine(HeldColumns):
         """
         gradient = self._gradient_rows()
         if self._fixed_score is None:
-            self._fixed_score = np.concatenate([[gradient.sum()], self.linear @ gradient])
+            lines = self._sums.of_lines_alone(self.linear, gradient)
+            self._fixed_score = np.concatenate([[gradient.sum()], lines])
 
         def total(columns: WordArray) -> FloatArray:
             return self._sums.of_columns(columns, gradient)
@@ -263,17 +265,19 @@ class LocalEngine(HeldColumns):
 
     def hessian_sum(self) -> float:
         """Return the second derivative of the mean loss by the intercept."""
-        if not self.family.constant_hessian:
-            return float(self._both_rows()[1].sum())
-        if self._weights is None:
-            return self.n_rows / self._n_total
-        return float(self._weights.sum())
+        if self._hessian_sum is None:
+            if not self.family.constant_hessian:
+                self._hessian_sum = float(self._both_rows()[1].sum())
+            elif self._weights is None:
+                self._hessian_sum = self.n_rows / self._n_total
+            else:
+                self._hessian_sum = float(self._weights.sum())
+        return self._hessian_sum
 
     def dispersion(self) -> float:
         """Return the mean squared derivative of the loss over the mean second derivative."""
         if self._dispersion is None:
-            _, hessian = self._both_rows()
-            self._dispersion = self._square_sum() / max(float(hessian.sum()), 1e-300)
+            self._dispersion = self._square_sum() / max(self.hessian_sum(), 1e-300)
         return self._dispersion
 
     def _square_sum(self) -> float:
@@ -399,7 +403,7 @@ class LocalEngine(HeldColumns):
 
     def _forget(self) -> None:
         self._gradient = self._both = self._sampled = self._loss = self._fixed_score = None
-        self._both_sums = self._dispersion = None
+        self._both_sums = self._dispersion = self._hessian_sum = None
         self._scores.forget()
         self._ahead = {}
         self._fresh = False

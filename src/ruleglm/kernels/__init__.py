@@ -30,6 +30,7 @@ from ruleglm.kernels.gains import (
 )
 from ruleglm.kernels.histograms import fill_covered, fill_histograms, fill_within
 from ruleglm.kernels.logistic import logistic_derivatives, logistic_loss, sum_logistic
+from ruleglm.kernels.numbers import encode_numbers, sort_numbers
 from ruleglm.kernels.pricing import (
     locate,
     scan_axis,
@@ -42,8 +43,10 @@ from ruleglm.kernels.sweeps import rate_additions, rate_swaps, sweep_column
 from ruleglm.kernels.waiting import await_change
 
 KERNELS = (
+    sort_numbers,
     choose_cuts,
     shorten_between,
+    encode_numbers,
     fill_histograms,
     fill_covered,
     fill_within,
@@ -88,6 +91,7 @@ __all__ = [
     "choose_cuts",
     "count_gram",
     "descend",
+    "encode_numbers",
     "evaluate_rules",
     "fill_covered",
     "fill_histograms",
@@ -114,6 +118,7 @@ __all__ = [
     "score_triples",
     "search_branch",
     "shorten_between",
+    "sort_numbers",
     "sum_columns",
     "sum_lines",
     "sum_logistic",

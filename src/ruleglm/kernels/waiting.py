@@ -28,7 +28,7 @@ def look_plainly(flag):
     return flag[0]
 
 
-def type_tell(_context, flag, value):
+def type_tell(_context, flag, _value):
     """Say how a flag is set."""
     return (numba.types.void(flag, numba.types.int64), generate_tell) if flag == FLAG else None
 
