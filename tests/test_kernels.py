@@ -224,11 +224,19 @@ def rule_case(seed, n_rows, n_rules):
         tables[k] = (np.arange(MAX_BINS) >= first) & (np.arange(MAX_BINS) < last)
     codes = rng.integers(0, MAX_BINS, size=(3, n_rows)).astype(CODE_DTYPE)
     out = rng.integers(0, 2**63, size=(n_rules, (n_rows + 63) // 64)).astype(WORD_DTYPE)
-    return (codes, features, tables, starts), out
+    masks = np.packbits(tables, axis=1, bitorder="little").view(WORD_DTYPE)
+    return (codes, features, masks, starts), out
 
 
 @relaxed
 @given(seeds, row_counts, st.integers(0, 6))
+def test_count_rows(seed, n_rows, n_rules):
+    columns = draw_columns(np.random.default_rng(seed), n_rules, n_rows)
+    compare(kernels.count_rows, slow_columns.count_rows, (columns,), np.empty(n_rules, INDEX_DTYPE))
+
+
+@relaxed
+@given(seeds, row_counts, column_counts)
 def test_evaluate_rules(seed, n_rows, n_rules):
     inputs, out = rule_case(seed, n_rows, n_rules)
     compare(kernels.evaluate_rules, slow_columns.evaluate_rules, inputs, out)
@@ -675,6 +683,10 @@ CALLS = {
     "evaluate_rules": lambda: rule_case(0, 10, 2),
     "join_columns": lambda: join_case(0, 10, 3, 2),
     "hash_columns": lambda: hash_case(0, 10, 2),
+    "count_rows": lambda: (
+        (draw_columns(np.random.default_rng(0), 2, 10),),
+        np.empty(2, INDEX_DTYPE),
+    ),
     "count_gram": lambda: count_case(0, 10, 1, 2),
     "unpack_words": lambda: panel_case(0, 10, 2),
     "weighted_gram": lambda: gram_case(0, 10, 2),

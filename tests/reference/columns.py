@@ -22,12 +22,17 @@ def unpack_rows(columns):
     return bits.reshape(len(columns), 64 * columns.shape[1]).astype(np.float64)
 
 
-def evaluate_rules(codes, features, tables, starts, out):
+def evaluate_rules(codes, features, masks, starts, out):
+    tables = np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little")
     dense = np.ones((len(starts) - 1, codes.shape[1]), np.uint8)
     for k, row in enumerate(dense):
         for c in range(starts[k], starts[k + 1]):
             row &= tables[c][codes[features[c]]]
     out[:] = pack_rows(dense)
+
+
+def count_rows(columns, out):
+    out[:] = unpack_rows(columns).sum(axis=1)
 
 
 def join_columns(columns, places, starts, n_rows, out):

@@ -76,6 +76,8 @@ class Engine(Protocol):
     sampled: bool
     """Whether coarse histograms are over a sample of the rows."""
     workers: Workers
+    exact_gram: bool
+    """Whether the Gram matrix says all about the loss, to the last digits, wherever it is asked."""
 
     @property
     def traffic(self) -> Traffic:

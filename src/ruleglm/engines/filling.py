@@ -17,6 +17,7 @@ from ruleglm.dtypes import (
 )
 from ruleglm.engines.base import histogram_starts
 from ruleglm.engines.covers import cover_tuples
+from ruleglm.engines.packed import count_rows
 from ruleglm.parallel import Workers
 from ruleglm.storage import GrowingRows, home
 
@@ -191,7 +192,7 @@ def fill_rules(
     """
     n_rows, starts = len(lines), whole.starts
     out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
-    covered = np.bitwise_count(columns).sum(axis=1, dtype=np.int64) / max(n_rows, 1)
+    covered = count_rows(columns) / max(n_rows, 1)
     turned = covered > 0.5
     if not whole.filled.all():
         asked = wanted[turned].any(axis=0) & ~whole.filled
@@ -206,6 +207,9 @@ def fill_rules(
         each = columns[part], wanted[part], turned[part]
         kernels.fill_within(lines, *each, n_bins, values, sums, starts, out[part])
 
+    if workers.n_threads == 1:
+        fill(slice(0, len(columns)))
+        return out
     walked = n_rows * np.where(turned, 1.0 - covered, covered)
     each = 0.35 * len(values) * (ROW_WORK + np.count_nonzero(wanted, axis=1))
     sizes = walked * each + 2.0 * len(values) * starts[-1]

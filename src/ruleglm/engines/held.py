@@ -52,6 +52,9 @@ class HeldColumns(ABC):
     def hash_coverages(self, rules: Sequence[BinRule]) -> WordArray:
         """Return sums over rows that name the rows that each rule covers."""
 
+    exact_gram = False
+    """Whether the Gram matrix says all about the loss, to the last digits."""
+
     @abstractmethod
     def hold(self, rules: Sequence[BinRule]) -> None:
         """Make these rules the columns after the linear terms."""

@@ -77,6 +77,7 @@ class LocalEngine(HeldColumns):
         self.n_rows = len(y)
         self.linear = np.empty((0, self.n_rows)) if linear is None else linear
         super().__init__(family, len(self.linear), sign_of, linear_signs)
+        self.exact_gram = family.constant_hessian and weights is None
         self._number = number
         self._n_total = self.n_rows if n_total is None else n_total
         self._y = y
@@ -259,8 +260,7 @@ class LocalEngine(HeldColumns):
 
     def gram_rows(self, n_known: int) -> FloatArray:
         """Return the rows of the Gram matrix from ``n_known`` on."""
-        counted = self.family.constant_hessian and self._weights is None
-        weights = None if counted else self._frozen
+        weights = None if self.exact_gram else self._frozen
         return gram_rows(n_known, self.linear, self._columns, self._frozen, weights, self._sums)
 
     def hessian_sum(self) -> float:

@@ -64,10 +64,17 @@ def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
     """Evaluate rules on bin codes into packed columns, shape (n_rules, n_words)."""
     conditions = [condition for rule in rules for condition in rule]
     features = np.array([feature for feature, _ in conditions], INDEX_DTYPE)
-    tables = np.array([mask_table(mask) for _, mask in conditions], np.uint8)
+    masks = bytearray(b"".join([mask.to_bytes(MAX_BINS // 8, "little") for _, mask in conditions]))
+    words = np.frombuffer(masks, WORD_DTYPE).reshape(-1, MAX_BINS // 64)
     out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
-    tables = tables.reshape(-1, MAX_BINS)
-    kernels.evaluate_rules(codes, features, tables, rule_starts(rules), out)
+    kernels.evaluate_rules(codes, features, words, rule_starts(rules), out)
+    return out
+
+
+def count_rows(columns: WordArray) -> IntArray:
+    """Return the number of rows of each column."""
+    out = np.empty(len(columns), INDEX_DTYPE)
+    kernels.count_rows(columns, out)
     return out
 
 

@@ -7,6 +7,7 @@ its last argument (marked OUT) and has a NumPy twin of the same name in ``tests/
 from ruleglm.kernels.columns import (
     add_terms,
     count_gram,
+    count_rows,
     evaluate_rules,
     gram_lines,
     hash_columns,
@@ -53,6 +54,7 @@ KERNELS = (
     evaluate_rules,
     join_columns,
     hash_columns,
+    count_rows,
     count_gram,
     unpack_words,
     weighted_gram,
@@ -90,6 +92,7 @@ __all__ = [
     "await_change",
     "choose_cuts",
     "count_gram",
+    "count_rows",
     "descend",
     "encode_numbers",
     "evaluate_rules",

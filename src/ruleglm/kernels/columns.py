@@ -15,28 +15,45 @@ PANEL = 256
 
 
 @kernel
-def evaluate_rules(codes, features, tables, starts, out):
+def evaluate_rules(codes, features, masks, starts, out):
     """Evaluate conjunctions on bin codes into packed columns.
 
     Parameters
     ----------
     codes : (n_features, n_rows) uint8
     features : (n_conditions,) int64, the conditions of all rules one after the other
-    tables : (n_conditions, 256) uint8, whether a code satisfies the condition
+    masks : (n_conditions, 4) uint64, a bit for each code, whether it satisfies the condition
     starts : (n_rules + 1,) int64, where each rule's conditions lie
     out : (n_rules, n_words) uint64, OUT
     """
     n_words = out.shape[1]
     last = ~np.uint64(0) >> np.uint64(64 * n_words - codes.shape[1])
+    table = np.empty(256, np.uint8)
     for k in range(starts.shape[0] - 1):
         for w in range(n_words):
             out[k, w] = ~np.uint64(0) if w < n_words - 1 else last
         for c in range(starts[k], starts[k + 1]):
-            meet_condition(codes[features[c]], tables[c], out[k])
+            first, final = spread_mask(masks[c], table)
+            meet_condition(codes[features[c]], table, first, final, out[k])
 
 
 @kernel
-def meet_condition(codes, table, words):
+def spread_mask(mask, table):
+    """Spread a mask over the table of all codes, OUT.
+
+    Returns the first and the last code that is allowed if all between are, else 1 and 0.
+    """
+    first, final, n_allowed = 256, -1, 0
+    for code in range(256):
+        bit = (mask[code >> 6] >> np.uint64(code & 63)) & np.uint64(1)
+        table[code] = bit
+        if bit:
+            first, final, n_allowed = min(first, code), code, n_allowed + 1
+    return (first, final) if final - first == n_allowed - 1 else (1, 0)
+
+
+@kernel
+def meet_condition(codes, table, first, final, words):
     """Take out of a column the rows whose codes a condition does not allow.
 
     Codes of one run, such as those up to a threshold, are compared: vectors can do that.
@@ -45,15 +62,15 @@ def meet_condition(codes, table, words):
     ----------
     codes : (n_rows,) uint8
     table : (256,) uint8, whether a code satisfies the condition
+    first, final : int, the run of codes that do, or 1 and 0 if it is no run
     words : (n_words,) uint64, OUT
     """
-    first, last = find_run(table)
     least = np.uint8(first)
-    width = np.uint8(np.uint8(last) - least)
+    width = np.uint8(np.uint8(final) - least)
     for w in range(words.shape[0]):
         row_codes = codes[64 * w : 64 * w + 64]
         bits = np.uint64(0)
-        if row_codes.shape[0] < 64 or first > last:
+        if row_codes.shape[0] < 64 or first > final:
             for r in range(row_codes.shape[0]):
                 bits |= np.uint64(table[row_codes[r]]) << np.uint64(r)
         else:
@@ -64,12 +81,19 @@ def meet_condition(codes, table, words):
 
 
 @kernel
-def find_run(table):
-    """Return the first and the last code that is allowed if all between are, else 1 and 0."""
-    allowed = np.flatnonzero(table)
-    if allowed.shape[0] == 0 or allowed[-1] - allowed[0] >= allowed.shape[0]:
-        return 1, 0
-    return allowed[0], allowed[-1]
+def count_rows(columns, out):
+    """Count the rows of each column.
+
+    Parameters
+    ----------
+    columns : (n_columns, n_words) uint64
+    out : (n_columns,) int64, OUT
+    """
+    for a in range(columns.shape[0]):
+        total = np.uint64(0)
+        for w in range(columns.shape[1]):
+            total += count_bits(columns[a, w])
+        out[a] = total
 
 
 @kernel

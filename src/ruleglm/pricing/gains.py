@@ -8,7 +8,7 @@ ones extend the best of these by one condition after the other.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,8 +48,7 @@ MAX_CELLS = 1 << 22
 """Cells of the histograms that are held at one time: 32 MB."""
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A rule and what it would give: twice the decrease of the mean loss, the others held."""
 
     rule: BinRule

@@ -28,11 +28,13 @@ class Base:
     ----------
     rule : BinRule
     degree : int
+    own : the features that it has conditions on
     tried : the features that the new condition may be on
     """
 
     rule: BinRule
     degree: int
+    own: tuple[int, ...]
     tried: tuple[int, ...]
 
 
@@ -96,8 +98,7 @@ def replace_each(
     stays = value(kept, degrees)
     features = np.argmax(longer, axis=1)
     gains = longer[np.arange(len(bases)), features]
-    own = [[feature for feature, _ in base.rule] for base in bases]
-    inside = mark(own, longer.shape[1])[np.arange(len(bases)), features]
+    inside = mark([base.own for base in bases], longer.shape[1])[np.arange(len(bases)), features]
     hopes = value(gains, degrees + ~inside)  # a condition on a feature of its own may cost nothing
     best = stays[itself]
     found: dict[int, Candidate] = {}
@@ -137,7 +138,7 @@ def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
     """
     tried = tuple(feature for feature, _ in rule)
     every = (rule, table.degree(rule)), *shorten(table, rule)
-    return [Base(base, degree, tried) for base, degree in every]
+    return [Base(base, degree, tuple(f for f, _ in base), tried) for base, degree in every]
 
 
 def mark(features: Sequence[Sequence[int]], n_features: int) -> BoolArray:

@@ -370,6 +370,9 @@ class Standing:
 
     def loss_at(self, coef: FloatArray) -> float:
         """Return the loss that other coefficients have."""
+        if self.engine.exact_gram:
+            step, engine = coef - self.coef, self.engine
+            return float(self.loss + step @ (engine.score() + 0.5 * (engine.gram() @ step)))
         self.engine.propose(coef - self.coef)
         return float(self.engine.losses((1.0,))[0])
 
