@@ -177,7 +177,7 @@ class Engine(Protocol):
         """Fill the joint histograms of feature tuples over the rows that ``within`` covers.
 
         With ``coarse`` they are over the bins of `set_coarse`, over all rows, and where there are
-        very many estimated from some of them at even distances.
+        very many estimated from some of them at even distances; they last until the next such call.
         """
 
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
@@ -189,7 +189,8 @@ class Engine(Protocol):
         """Fill histograms of single features over the rows that each of ``rules`` covers.
 
         Those of ``wanted``, of shape (n_rules, n_features), are filled, the others left at zero.
-        Returns an array of shape (n_rules, n_vectors, n_bins.sum()), features one after the other.
+        Returns an array of shape (n_rules, n_vectors, n_bins.sum()), features one after the other,
+        which lasts until the next call.
         """
 
     def gather(self) -> tuple[CodeArray, FloatArray]:

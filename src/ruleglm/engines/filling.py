@@ -3,6 +3,8 @@
 Threads share out tuples of features, or rules, never rows, so that no sum depends on their number.
 """
 
+import math
+
 import numpy as np
 
 from ruleglm import kernels
@@ -107,6 +109,25 @@ class FeatureSums:
         return places + np.arange(len(places))
 
 
+class Room:
+    """Memory that is used again: new pages take long to come by, longest with several threads.
+
+    What is in it lasts until it is next asked for.
+    """
+
+    def __init__(self) -> None:
+        self._cells = np.empty(0, SUM_DTYPE)
+
+    def zeros(self, *shape: int) -> FloatArray:
+        """Return zeros in that shape."""
+        size = math.prod(shape)
+        if size > len(self._cells):
+            self._cells = np.empty(2 * size, SUM_DTYPE)  # more will be asked for
+        cells = self._cells[:size]
+        cells.fill(0.0)
+        return cells.reshape(shape)
+
+
 def codes_by_rows(codes: CodeArray) -> CodeArray:
     """Return codes with those of a row side by side, shape (n_rows, n_features).
 
@@ -134,12 +155,13 @@ def fill_joint(
     values: FloatArray,
     starts: IntArray,
     workers: Workers,
+    room: Room | None = None,
 ) -> FloatArray:
     """Return the joint histograms of tuples of features, one after the other, by row vector.
 
-    ``starts`` are their `histogram_starts`.
+    ``starts`` are their `histogram_starts`, ``room`` is where they lie, None for new memory.
     """
-    out = np.zeros((len(values), starts[-1]), SUM_DTYPE)
+    out = (Room() if room is None else room).zeros(len(values), int(starts[-1]))
     cover = cover_tuples(tuples, n_bins, codes.shape[1])
     if cover is None:
         fill_each(codes, tuples, n_bins, values, starts, out, workers)
@@ -183,15 +205,16 @@ def fill_rules(
     values: FloatArray,
     whole: FeatureSums,
     workers: Workers,
+    room: Room,
 ) -> FloatArray:
     """Return histograms of features within rules, see `Engine.histograms_within`.
 
     ``lines`` are the codes by rows, ``columns`` those of the rules, ``whole`` are the sums of the
-    values over all rows. Of a rule that covers most rows, those it leaves out are added up, if that
-    is less work, and taken from the sums of all.
+    values over all rows, ``room`` is where the answer lies. Of a rule that covers most rows, those
+    it leaves out are added up, if that is less work, and taken from the sums of all.
     """
     n_rows, starts = len(lines), whole.starts
-    out = np.zeros((len(columns), len(values), starts[-1]), SUM_DTYPE)
+    out = room.zeros(len(columns), len(values), int(starts[-1]))
     covered = count_rows(columns) / max(n_rows, 1)
     turned = covered > 0.5
     if not whole.filled.all():

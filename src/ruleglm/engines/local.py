@@ -20,7 +20,14 @@ from ruleglm.dtypes import (
 )
 from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
 from ruleglm.engines.coverage import hash_columns
-from ruleglm.engines.filling import FeatureSums, Sample, codes_by_rows, fill_joint, fill_rules
+from ruleglm.engines.filling import (
+    FeatureSums,
+    Room,
+    Sample,
+    codes_by_rows,
+    fill_joint,
+    fill_rules,
+)
 from ruleglm.engines.gram import ColumnSums, RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.losses import RowLosses
@@ -105,6 +112,7 @@ class LocalEngine(HeldColumns):
         self.sampled = self._sample.every > 1
         self._sampled: FloatArray | None = None
         self._coarse = self._sample.take(codes), n_bins
+        self._coarse_room, self._within_room = Room(), Room()
         self._frozen = np.empty(0)
 
     # --- the columns of the model
@@ -354,11 +362,13 @@ class LocalEngine(HeldColumns):
         if tuples.shape[1] == 1 and not (coarse or within):
             out = self._feature_sums(vectors).take(tuples[:, 0])
         else:
+            room = None
             if coarse:
                 codes, values = self._coarse[0], self._sampled_vectors(vectors)
+                room = self._coarse_room
             else:
                 codes, values = self._within(within, self._row_vectors(vectors))
-            out = fill_joint(codes, tuples, n_bins, values, starts, self.workers)
+            out = fill_joint(codes, tuples, n_bins, values, starts, self.workers, room)
         return JointHistograms(tuples, n_bins, starts, out)
 
     def set_coarse(self, lookup: CodeArray, n_bins: IntArray) -> None:
@@ -377,7 +387,8 @@ class LocalEngine(HeldColumns):
         columns = self._evaluator.evaluate(rules)
         if self._lines is None:
             self._lines = codes_by_rows(self.codes)
-        return fill_rules(self._lines, columns, wanted, self.n_bins, values, whole, self.workers)
+        given = self._lines, columns, wanted, self.n_bins, values, whole
+        return fill_rules(*given, self.workers, self._within_room)
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""
