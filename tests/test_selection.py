@@ -99,19 +99,21 @@ def at_penalties(grid, frame, seen):
     again = clone(grid)
     raw = again._check_rows(frame, NUMBERS, None, None)
     plan = again._plan(frame, raw, None)
-    score_fold(plan, plan.splits[0], [grid.path_.models], grid.path_.units, Limits())
+    score_fold(plan, plan.splits[0], [grid.path_.models], grid.path_.units, Limits(), 1)
     assert seen
 
 
+@pytest.mark.parametrize("worth", [0, 1 << 60], ids=["folds at once", "fold by fold"])
 @pytest.mark.parametrize("select", ["min", "1se"])
 @pytest.mark.parametrize(
     ("model", "y"),
     [(RuleClassifierCV(cv=3, **SMALL), LABELS), (RuleRegressorCV(cv=3, **SMALL), NUMBERS)],
     ids=["classifier", "regressor"],
 )
-def test_seeds_decide_and_threads_do_not(model, y, select):
+def test_seeds_decide_and_threads_do_not(model, y, select, worth, monkeypatch):
     model = clone(model).set_params(select=select, random_state=3)
     one = clone(model).fit(FRAME, y)
+    monkeypatch.setattr("ruleglm.selection.WORTH_THREADS", worth)
     again = clone(model).fit(FRAME, y)
     threads = clone(model).set_params(n_jobs=3).fit(FRAME, y)
     other = clone(model).set_params(random_state=4).fit(FRAME, y)

@@ -46,6 +46,9 @@ HeldOutScore = Callable[[PathModel, int, Units, IntArray], float]
 HeldOutLosses = Callable[[Any, Units, Sequence[PathModel]], FloatArray]
 
 
+WORTH_THREADS = 7_000_000
+"""Rows times the square of the columns from which on folds are fitted at the same time."""
+
 FOLD_TOL = 1e-5
 """As `FitSettings.shrink_tol`, in folds: far below the standard errors of what they compare."""
 
@@ -87,11 +90,12 @@ def validate_path(
     path : TradeoffPath, nothing chosen
     ended : bool, whether the time was up before all was done
     """
-    n_threads, n_folds = plan.settings[0].n_threads, len(plan.splits)
-    n_waves = math.ceil(n_folds / n_threads)
+    n_folds = len(plan.splits)
     began = time.monotonic()
     with progress(verbose) as begin:
         rows = prepare_auto(plan.raw, plan.family, plan.settings[0], limits)
+        n_threads, n_inner = share_threads(plan.settings[0].n_threads, rows)
+        n_waves = math.ceil(n_folds / n_threads)
         monitor = Monitor("path", callback, watch(begin, plan), began)
         share = Limits.after(limits.seconds_left() / (1 + n_waves), monitor)
         paths, ended = fit_all(rows, plan, [plan.n_lambdas] * len(plan.settings), share)
@@ -103,7 +107,7 @@ def validate_path(
         def run(fold: int) -> tuple[FloatArray, bool]:
             left = math.ceil((n_folds - fold) / n_threads)
             share = Limits.after(limits.seconds_left() / left, monitor)
-            answer = score_fold(plan, plan.splits[fold], paths, rows.units, share)
+            answer = score_fold(plan, plan.splits[fold], paths, rows.units, share, n_inner)
             advance()
             return answer
 
@@ -117,6 +121,16 @@ def validate_path(
     kind, scored = plan.settings[0].kind, plan.score is not None
     path = TradeoffPath(models, kind, rows.units, scores, greater_is_better=scored)
     return path, ended or (late and not monitor.stopped)
+
+
+def share_threads(n_threads: int, rows: FitRows) -> tuple[int, int]:
+    """Return how many folds are fitted at a time, and on how many threads each.
+
+    Fits to few rows and columns are Python for the most part, of which one thread runs at a time:
+    several would only wait for each other.
+    """
+    work = rows.n_rows * len(rows.units.binning.features) ** 2
+    return (n_threads, 1) if work >= WORTH_THREADS else (1, n_threads)
 
 
 def end_at(plan: Plan, paths: Sequence[Sequence[PathModel]]) -> Plan:
@@ -172,6 +186,7 @@ def score_fold(
     paths: Sequence[Sequence[PathModel]],
     units: Units,
     limits: Limits,
+    n_threads: int,
 ) -> tuple[FloatArray, bool]:
     """Fit a path to a fold's training rows and score it on the others.
 
@@ -182,6 +197,7 @@ def score_fold(
     paths : for each ratio of the lambdas the models of all rows
     units : Units, of all rows; losses are in their unit
     limits : Limits
+    n_threads : int
 
     Returns
     -------
@@ -189,7 +205,7 @@ def score_fold(
     ended : bool, whether the time was up
     """
     train, valid = split
-    settings = (replace(each, n_threads=1, shrink_tol=FOLD_TOL) for each in plan.settings)
+    settings = (replace(each, n_threads=n_threads, shrink_tol=FOLD_TOL) for each in plan.settings)
     fold = replace(plan, settings=tuple(settings))
     training = plan.raw.take(train)
     rows = prepare_auto(training, plan.family, fold.settings[0], limits)

@@ -281,6 +281,11 @@ class FitRows(ABC):
     size: float
     wishes: Wishes
 
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows, whatever they weigh."""
+
     @abstractmethod
     def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> Engine:
         """Return an engine over these rows, with all linear terms or those at some positions."""
@@ -327,6 +332,11 @@ class TrainingRows(FitRows):
     constraints: Constraints
     size: float
     wishes: Wishes
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, whatever they weigh."""
+        return len(self.y)
 
     def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> LocalEngine:
         """Return an engine over these rows, with all linear terms or those at some positions."""

@@ -245,6 +245,11 @@ class DaskRows(FitRows):
         self._first_engine: ref[PartsEngine] | None = None
         finalize(self, groups.session.drop, groups)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, whatever they weigh."""
+        return self._n_rows
+
     def build_engine(self, n_threads: int, linear: Sequence[int] | None = None) -> PartsEngine:
         """Return an engine over these rows, with all linear terms or those at some positions."""
         signs = self._linear_signs()
