@@ -118,8 +118,11 @@ class Engine(Protocol):
     def null_intercept(self) -> float:
         """Return the intercept of the model without columns."""
 
-    def score(self) -> FloatArray:
-        """Return the derivative of the mean loss by each coefficient."""
+    def score(self, lines: BoolArray | None = None) -> FloatArray:
+        """Return the derivative of the mean loss by each coefficient.
+
+        Those of linear terms that are not among ``lines``, of shape (n_linear,), may be left at 0.
+        """
 
     def gram(self) -> FloatArray:
         """Return the second derivatives of the mean loss at the point of the last refresh.

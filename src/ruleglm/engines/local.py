@@ -104,10 +104,12 @@ class LocalEngine(HeldColumns):
         self._gradient: FloatArray | None = None
         self._both: FloatArray | None = None
         self._both_sums: FeatureSums | None = None
-        self._fixed_score: FloatArray | None = None
+        self._gradient_sum: float | None = None
         self._dispersion: float | None = None
         self._hessian_sum: float | None = None
         self._scores, self._shares = ColumnSums(), ColumnSums()
+        self._line_scores = np.full(self.n_linear, np.nan)
+        """Of linear terms by the model, NaN where they are not known."""
         self._sample = Sample(self._n_total, first)
         self.sampled = self._sample.every > 1
         self._sampled: FloatArray | None = None
@@ -226,20 +228,36 @@ class LocalEngine(HeldColumns):
 
     # --- sums over rows
 
-    def score(self) -> FloatArray:
+    def score(self, lines: BoolArray | None = None) -> FloatArray:
         """Return the derivative of the mean loss by each coefficient.
 
         Those of columns that were there when it was last asked for are known until the model moves.
+        Those of linear terms that are not known and not among ``lines`` are 0.
         """
         gradient = self._gradient_rows()
-        if self._fixed_score is None:
-            lines = self._sums.of_lines_alone(self.linear, gradient)
-            self._fixed_score = np.concatenate([[gradient.sum()], lines])
 
         def total(columns: WordArray) -> FloatArray:
             return self._sums.of_columns(columns, gradient)
 
-        return np.concatenate([self._fixed_score, self._scores.of(self._columns, total)])
+        rules = self._scores.of(self._columns, total)
+        return np.concatenate([[self._slope()], self._score_lines(lines), rules])
+
+    def _score_lines(self, wanted: BoolArray | None) -> FloatArray:
+        """Return the derivatives by the linear terms, 0 where they are neither known nor wanted."""
+        gradient, known = self._gradient_rows(), ~np.isnan(self._line_scores)
+        new = ~known if wanted is None else wanted & ~known
+        if new.all():
+            self._line_scores = self._sums.of_lines_alone(self.linear, gradient)
+            return self._line_scores
+        for j in np.flatnonzero(new).tolist():
+            self._line_scores[j] = self.linear[j] @ gradient
+        return np.where(known | new, self._line_scores, 0.0)
+
+    def _slope(self) -> float:
+        """Return the sum of ``s dloss/deta``."""
+        if self._gradient_sum is None:
+            self._gradient_sum = float(self._gradient_rows().sum())
+        return self._gradient_sum
 
     def project(self, values: FloatArray) -> FloatArray:
         """Return the sum of row values times each column."""
@@ -302,7 +320,7 @@ class LocalEngine(HeldColumns):
         """Return the sums of ``s dloss/deta`` and of its size."""
         gradient = self._gradient_rows()
         size = float(sum(np.abs(gradient[rows]).sum() for rows in self._losses.blocks))
-        return float(gradient.sum()), size
+        return self._slope(), size
 
     def mass_gram(self, columns: Sequence[int]) -> FloatArray:
         """Return the sums of products of columns by ``s |dloss/deta|``."""
@@ -413,9 +431,10 @@ class LocalEngine(HeldColumns):
         return sums
 
     def _forget(self) -> None:
-        self._gradient = self._both = self._sampled = self._loss = self._fixed_score = None
+        self._gradient = self._both = self._sampled = self._loss = self._gradient_sum = None
         self._both_sums = self._dispersion = self._hessian_sum = None
         self._scores.forget()
+        self._line_scores = np.full(self.n_linear, np.nan)
         self._ahead = {}
         self._fresh = False
 

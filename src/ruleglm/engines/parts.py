@@ -185,7 +185,7 @@ class PartsEngine(HeldColumns):
 
     # --- sums over rows
 
-    def score(self) -> FloatArray:
+    def score(self, lines: BoolArray | None = None) -> FloatArray:  # noqa: ARG002 - all in one go
         """Return the derivative of the mean loss by each coefficient."""
         if self._sums is None:
             self._standing()

@@ -147,7 +147,8 @@ def refit(
     def slope(coef: FloatArray) -> FloatArray:
         return ridges * coef
 
-    return minimise(engine, coef, tol, model, price, slope=slope, loose=loose)
+    lines = None if members is None else members[1 : 1 + engine.n_linear]
+    return minimise(engine, coef, tol, model, price, slope=slope, lines=lines, loose=loose)
 
 
 def debias_ridge(penalty: Penalty) -> float:
@@ -169,6 +170,7 @@ def minimise(
     *,
     slope: Callable[[FloatArray], FloatArray] | None = None,
     balance: IntArray | None = None,
+    lines: BoolArray | None = None,
     loose: bool = False,
 ) -> MasterState:
     """Newton's method on mean loss plus ``price``; ``model`` minimises the quadratic model.
@@ -178,11 +180,11 @@ def minimise(
     much as many steps. With ``slope``, the derivative of the price, a step that promises less than
     all before it is first judged by derivatives alone; if in the end the objective has risen, all
     begins anew without. ``loose`` leaves out a last step, see `refit`. At last the gradient is made
-    orthogonal to the columns of ``balance``.
+    orthogonal to the columns of ``balance``. Linear terms that are not among ``lines`` do not move.
     """
     start, coef = coef, coef.copy()
     before = float(engine.losses((0.0,))[0]) + price(coef)
-    score = engine.score()
+    score = engine.score(lines)
     last, leapt = -np.inf, -before
     spare = min(tol, EXACT * before) if engine.family.constant_hessian else tol
     for iteration in range(1, MAX_NEWTON + 1):
@@ -196,7 +198,7 @@ def minimise(
             continue
         ahead = None
         if slope is not None and promise > leapt:
-            ahead, leapt = leap(engine, coef, target, score, slope), promise
+            ahead, leapt = leap(engine, coef, target, score, slope, lines), promise
         if ahead is not None and slope is not None:
             moved = target != coef
             left = np.abs(ahead + slope(target))[moved].max(initial=0.0)
@@ -214,7 +216,7 @@ def minimise(
             coef = target if step == 1.0 else coef + step * (target - coef)
             if step == 1.0 and engine.family.constant_hessian:
                 break  # the model is the loss
-            score = engine.score()
+            score = engine.score(lines)
         last = promise
         if limits.over():
             break
@@ -223,7 +225,8 @@ def minimise(
     objective = float(engine.losses((0.0,))[0]) + price(coef)
     if slope is not None and not objective <= before + tol:
         engine.set_coefficients(start)
-        return minimise(engine, start, tol, model, price, limits, balance=balance, loose=loose)
+        given = engine, start, tol, model, price, limits
+        return minimise(*given, balance=balance, lines=lines, loose=loose)
     return MasterState(coef, objective, iteration)
 
 
@@ -320,6 +323,7 @@ def leap(
     target: FloatArray,
     score: FloatArray,
     slope: Callable[[FloatArray], FloatArray],
+    lines: BoolArray | None,
 ) -> FloatArray | None:
     """Move the engine to ``target`` and return its score, or None and move it back if that is far.
 
@@ -330,7 +334,7 @@ def leap(
     engine.propose(delta)
     engine.accept(1.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        ahead = engine.score()
+        ahead = engine.score(lines)
         rise = float((ahead + slope(target)) @ delta)
     if rise <= TOO_FAR * -float((score + slope(coef)) @ delta):
         return ahead
