@@ -1,12 +1,14 @@
 """Threads: the answers of all items in order, whoever works on them, and errors that get out."""
 
 import threading
+import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruleglm.parallel import ANY_THREADS, Workers
+from ruleglm.parallel import ANY_THREADS, Workers, cut_evenly
 
 
 @given(st.integers(1, 5), st.integers(0, 40))
@@ -52,3 +54,49 @@ def test_after_an_error_nothing_more_is_begun():
     with pytest.raises(KeyboardInterrupt):
         Workers(2).map(fail, range(1000), ANY_THREADS)
     assert len(done) <= 2  # one of each thread
+
+
+def test_a_helper_that_sleeps_wakes_up():
+    workers = Workers(2)
+    for _ in range(3):
+        assert workers.map(abs, range(16), ANY_THREADS) == list(range(16))
+        time.sleep(0.02)  # longer than it looks for work
+
+
+def test_an_errand_that_has_not_begun_is_called_off():
+    workers, begun, leave = Workers(2), threading.Event(), threading.Event()
+    workers.map(abs, range(16), ANY_THREADS)
+    (helper,) = workers._helpers
+
+    def keep_busy():
+        begun.set()
+        assert leave.wait(10.0)
+
+    busy = helper.send(keep_busy)
+    assert begun.wait(10.0)
+    assert workers.map(abs, range(16), ANY_THREADS) == list(range(16))  # all by this thread
+    leave.set()
+    helper.join(busy)
+
+
+def test_threads_end_with_the_work():
+    before = threading.active_count()
+    workers = Workers(4)
+    workers.map(abs, range(16), ANY_THREADS)
+    assert threading.active_count() == before + 3
+    del workers
+    for _ in range(200):
+        if threading.active_count() == before:
+            return
+        time.sleep(0.05)
+    raise AssertionError("threads are left")
+
+
+@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=30), st.integers(1, 8))
+def test_even_parts_have_all_items_once(sizes, n_parts):
+    parts = cut_evenly(np.array(sizes), n_parts)
+    assert 1 <= len(parts) <= n_parts
+    assert [k for part in parts for k in range(part.start, part.stop)] == list(range(len(sizes)))
+    if len(parts) > 1:
+        largest = max(sum(sizes[part]) for part in parts)
+        assert largest <= sum(sizes) / n_parts + 2.0 * max(sizes) + 1e-6

@@ -642,3 +642,14 @@ def test_a_pursuit_without_room_for_a_term_does_not_search(monkeypatch):
         assert model.complexity_ == 0.0
     with pytest.raises(AssertionError, match="searched"):
         RuleRegressor(penalty="l0", max_rules=1).fit(X, y)
+
+
+def test_many_copies_of_a_column_do_not_end_a_pursuit():
+    """Their rules cover the same rows, and may be all that a short list of candidates holds."""
+    rng = np.random.default_rng(0)
+    a, b, c = rng.standard_normal((3, 3000))
+    both = 0.8 * ((c > 0.0) & (b < 0.0))
+    y = 3.0 * (a > 0.0) + 2.0 * (a > 1.0) + (b > 0.3) + both + 0.3 * rng.standard_normal(3000)
+    X = pd.DataFrame({**{f"a{k}": (k + 1) * a + k for k in range(40)}, "b": b, "c": c})
+    model = RuleRegressor(penalty="l0", max_complexity=40, linear_terms=False).fit(X, y)
+    assert model.complexity_ > 35

@@ -19,6 +19,9 @@ GROWTH = 1.0
 N_CANDIDATES, FIRST_CANDIDATES = 24, 8
 """Rules outside the model that a round looks at; at first fewer, and two more for each term."""
 
+MOST_CANDIDATES = 512
+"""Rules that a round looks at, about, where copies of columns hide others, before the path ends."""
+
 GOOD = 0.2, 0.5
 """Share of a round's best worth below which rules wait for the next round's search, from and to.
 
@@ -28,7 +31,7 @@ It is the second where the best stands out of the noise; see `DOUBT`.
 DOUBT = 2.0
 """Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
-POLISH = 1.35
+POLISH = 1.5
 """Factor by which the complexity grows from one polish to the next."""
 
 FEW = 3
@@ -80,7 +83,7 @@ class Walk(Standing):
         """Return the best rules outside the model."""
         full = self.due("search", FULL)
         self.pricer.scale_ridge(self.curvature_left())
-        n_rules = min(N_CANDIDATES, self.n_first + 2 * self.n_terms())
+        n_rules = max(self.n_first, min(N_CANDIDATES, self.n_first + 2 * self.n_terms()))
         return self.pricer.price(
             self.engine, self.noise(), n_rules, limits, full=full, n_extended=n_rules
         )
@@ -115,14 +118,15 @@ class Walk(Standing):
         others = self.neighbours(self.price) if polish else []
         here = self.record(self.price)
         table = self.offer([*found, *others])
+        n_new = len(self.engine.rules) - len(here.rules)
         if others and not self.swap(table, self.price, here):
             table = self.offer(found)
         added = self.add_best(table, least)
         if not added:
             self.settle(table, 0.0)
-            if self.n_first == N_CANDIDATES:
+            if self.n_first >= (MOST_CANDIDATES if n_new < len(found) else N_CANDIDATES):
                 return None
-            self.n_first = N_CANDIDATES  # copies of the model's columns may have hidden others
+            self.n_first *= 4  # copies of the model's columns may have hidden others
             return self.grow(limits, least, most)
         self.price = min(added[-1], 2.0 * self.loss)  # derivatives may promise more than there is
         self.delete(table, KEEP * self.price, len(added) - 1)
