@@ -80,16 +80,14 @@ def test_an_errand_that_has_not_begun_is_called_off():
 
 
 def test_threads_end_with_the_work():
-    before = threading.active_count()
-    workers = Workers(4)
+    before, workers = set(threading.enumerate()), Workers(4)
     workers.map(abs, range(16), ANY_THREADS)
-    assert threading.active_count() == before + 3
+    helpers = set(threading.enumerate()) - before
+    assert len(helpers) == 3
     del workers
-    for _ in range(200):
-        if threading.active_count() == before:
-            return
-        time.sleep(0.05)
-    raise AssertionError("threads are left")
+    for helper in helpers:
+        helper.join(10.0)
+    assert not any(helper.is_alive() for helper in helpers)
 
 
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=30), st.integers(1, 8))
