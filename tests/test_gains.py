@@ -25,8 +25,9 @@ from ruleglm.kernels.gains import TIE
 from ruleglm.pricing import ConditionTable, Limits, gains
 from ruleglm.pricing import neighbours as neighbouring
 from ruleglm.pricing.coarse import N_COARSE, coarsen
-from ruleglm.pricing.gains import N_HOT, GainPricer, rule_cost
+from ruleglm.pricing.gains import N_HOT, GainPricer
 from ruleglm.pricing.neighbours import find_replacements, shorten
+from ruleglm.pricing.worth import rule_cost
 from ruleglm.solvers.master import refit
 from tests.pricing_cases import KINDS, make_bins
 from tests.reference.binarise import all_rules, mask_column, rule_column

@@ -29,6 +29,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["pricing"],
     ["solvers"],
     ["training"],
+    ["grid"],
     ["fitting", "refitting"],
     ["multiclass"],
     ["adaptive"],

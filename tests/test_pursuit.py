@@ -17,7 +17,8 @@ from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
 from ruleglm.pricing import ConditionTable, Limits
-from ruleglm.pricing.gains import Candidate, GainPricer, rule_cost
+from ruleglm.pricing.gains import GainPricer
+from ruleglm.pricing.worth import Candidate, rule_cost
 from ruleglm.solvers import pursuit
 from ruleglm.solvers import walk as walking
 from ruleglm.solvers.columns import spread_ridge

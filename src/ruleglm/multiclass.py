@@ -21,17 +21,14 @@ from ruleglm.fitting import (
     PURSUED,
     RIDGES,
     VARIANTS,
-    WALK_ROUNDS,
-    WALK_TOL,
     PathModel,
     certificate_words,
-    choose_grid,
-    first_lambda_here,
     gain_pricer,
     pursuit_limits,
     resume,
     walk_ridge,
 )
+from ruleglm.grid import WALK_ROUNDS, WALK_TOL, choose_grid, first_lambda_here
 from ruleglm.pricing import Limits, Penalty, Pricer, build_pricer
 from ruleglm.pricing.bans import Bans
 from ruleglm.solvers import Solution

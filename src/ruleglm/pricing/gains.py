@@ -5,10 +5,9 @@ from joint ones, on coarse bins where there are many pairs, and on request all o
 ones extend the best of these by one condition after the other.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,11 +20,11 @@ from ruleglm.dtypes import (
     IntArray,
 )
 from ruleglm.engines.base import Engine, JointHistograms, RowVector
-from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.coarse import CoarseBins
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
+from ruleglm.pricing.worth import Candidate, luck_by_degree, relative, rule_cost, rule_costs
 
 Conditions: TypeAlias = list[tuple[int, int]]
 """Features and their bins."""
@@ -38,33 +37,8 @@ N_EXTENDED = 12
 N_HOT = 24
 """Pairs that are searched between two searches of all, which up to so many are on all bins."""
 
-DIGITS = 6
-"""Digits of what a rule is worth that count; the rest is rounding, and must decide nothing."""
-
-LUCK = 0.5
-"""Share of the luck of the longer search that is taken off."""
-
 MAX_CELLS = 1 << 22
 """Cells of the histograms that are held at one time: 32 MB."""
-
-
-class Candidate(NamedTuple):
-    """A rule and what it would give: twice the decrease of the mean loss, the others held."""
-
-    rule: BinRule
-    degree: int
-    gain: float
-
-
-def round_off(value: float) -> float:
-    """Leave out the digits that are rounding."""
-    return float(f"{value:.{DIGITS}g}")
-
-
-def relative(values: FloatArray) -> FloatArray:
-    """Return values as shares of the largest, without the digits that are rounding."""
-    shares: FloatArray = values / max(np.abs(values).max(initial=0.0), 1e-300)
-    return shares.round(DIGITS)
 
 
 @dataclass(frozen=True)
@@ -81,16 +55,6 @@ class Scored:
     gains: FloatArray
     degrees: IntArray
     conditions: Callable[[int], Conditions]
-
-
-def rule_cost(degree: int) -> float:
-    """Return what a rule adds to the complexity."""
-    return 1.0 + DEGREE_WEIGHT * degree
-
-
-def rule_costs(degrees: Sequence[int] | IntArray) -> FloatArray:
-    """Return what each of some rules adds to the complexity."""
-    return 1.0 + DEGREE_WEIGHT * np.asarray(degrees, np.float64)
 
 
 class GainPricer:
@@ -128,7 +92,7 @@ class GainPricer:
         self._hot = self._pairs
         self._coarse = CoarseBins(table)
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
-        self._luck = _luck_by_degree(len(table.lo) // 2, max_degree)
+        self._luck = luck_by_degree(len(table.lo) // 2, max_degree)
         self._lucks = np.array(self._luck)
 
     def prepare(self, engine: Engine) -> None:
@@ -474,13 +438,6 @@ class GainPricer:
                 gain = float(gains[feature])
                 return self._allow(made, gain) if gain > 0.0 else None
         return None
-
-
-def _luck_by_degree(n_conditions: int, max_degree: int) -> list[float]:
-    """Return how much more, in units of noise, the best of all rules of a degree has by chance."""
-    log_one = math.log(max(2, n_conditions))
-    luck = [2 * (d * log_one - math.lgamma(d + 1)) for d in range(max_degree + 2)]
-    return [LUCK * max(0.0, value - luck[1]) for value in luck]
 
 
 def _tuples(table: ConditionTable, order: int) -> IntArray:

@@ -16,8 +16,9 @@ from ruleglm.bins import span_mask
 from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
 from ruleglm.engines.base import Engine
 from ruleglm.ensemble import DEGREE_WEIGHT
-from ruleglm.pricing.gains import MAX_CELLS, VECTORS, Candidate, GainPricer, rule_cost
+from ruleglm.pricing.gains import MAX_CELLS, VECTORS, GainPricer
 from ruleglm.pricing.vocabulary import ConditionTable
+from ruleglm.pricing.worth import Candidate, rule_cost
 
 
 @dataclass(frozen=True)

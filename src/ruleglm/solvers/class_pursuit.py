@@ -12,9 +12,10 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray, IntArray
 from ruleglm.engines.classes import ClassEngines
-from ruleglm.pricing.gains import Candidate, GainPricer, round_off
+from ruleglm.pricing.gains import GainPricer
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
+from ruleglm.pricing.worth import Candidate, round_off
 from ruleglm.solvers.class_refit import refit_classes
 from ruleglm.solvers.classes import null_class_coefs
 from ruleglm.solvers.standing import ACCURACY

@@ -15,8 +15,8 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.classes import ClassEngines
-from ruleglm.pricing.gains import rule_cost
 from ruleglm.pricing.problem import Limits, Penalty, Pricer, PricingResult
+from ruleglm.pricing.worth import rule_cost
 from ruleglm.solvers.certificate import column_ratio, relative_gap
 from ruleglm.solvers.column_generation import (
     LEAST_DECREASE,

@@ -14,7 +14,8 @@ from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, FloatArray
 from ruleglm.engines.base import Engine
 from ruleglm.ensemble import DEGREE_WEIGHT
-from ruleglm.pricing.gains import Candidate, GainPricer, rule_costs
+from ruleglm.pricing.gains import GainPricer
+from ruleglm.pricing.worth import Candidate, rule_costs
 from ruleglm.solvers.columns import null_coefficients, spread_ridge
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.stepwise import Stepwise

@@ -7,9 +7,9 @@ then the coefficients are fitted to the rows.
 import numpy as np
 
 from ruleglm.dtypes import FloatArray
-from ruleglm.pricing.gains import Candidate
 from ruleglm.pricing.neighbours import find_replacements
 from ruleglm.pricing.problem import Limits
+from ruleglm.pricing.worth import Candidate
 from ruleglm.solvers.standing import ACCURACY, PursuitModel, Standing
 from ruleglm.solvers.stepwise import Stepwise
 
@@ -31,7 +31,7 @@ It is the second where the best stands out of the noise; see `DOUBT`.
 DOUBT = 2.0
 """Gains of rules without effect by which the worth of rules has to differ to tell them apart."""
 
-POLISH = 1.5
+POLISH = 1.35
 """Factor by which the complexity grows from one polish to the next."""
 
 FEW = 3
