@@ -27,7 +27,7 @@ from ruleglm.pricing import neighbours as neighbouring
 from ruleglm.pricing.coarse import N_COARSE, coarsen
 from ruleglm.pricing.gains import N_HOT, GainPricer
 from ruleglm.pricing.neighbours import find_replacements, shorten
-from ruleglm.pricing.worth import rule_cost
+from ruleglm.pricing.worth import DIGITS, rule_cost
 from ruleglm.solvers.master import refit
 from tests.pricing_cases import KINDS, make_bins
 from tests.reference.binarise import all_rules, mask_column, rule_column
@@ -113,7 +113,7 @@ def check_candidates(found, engine, table, pricer, noise, max_degree, ridge):
         assert table.make_rule(one.rule) == (one.rule, one.degree)
         assert_allclose(one.gain, statistic(engine, one.rule, ridge), rtol=SAME, atol=1e-13)
     worths = np.array([pricer.worth(one.gain, one.degree, noise) for one in found])
-    assert (np.diff(worths) <= 10.0**-gains.DIGITS * np.abs(worths[1:]) * 10).all()
+    assert (np.diff(worths) <= 10.0**-DIGITS * np.abs(worths[1:]) * 10).all()
 
 
 # --- rules outside the model
