@@ -98,3 +98,19 @@ def test_even_parts_have_all_items_once(sizes, n_parts):
     if len(parts) > 1:
         largest = max(sum(sizes[part]) for part in parts)
         assert largest <= sum(sizes) / n_parts + 2.0 * max(sizes) + 1e-6
+
+
+def test_after_an_error_what_others_have_begun_is_waited_for():
+    begun, done = threading.Event(), []
+
+    def fail_here(k):
+        if threading.current_thread() is threading.main_thread():
+            assert begun.wait(10.0)
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(0.05)
+        done.append(k)
+
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2).map(fail_here, range(16), ANY_THREADS)
+    assert len(done) == 1

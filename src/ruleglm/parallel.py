@@ -31,6 +31,9 @@ LOOKS, MORE_LOOKS = 10_000_000, 30_000
 Some 3 ms, and 10 us in which the other one has let go of the interpreter lock.
 """
 
+PATIENCE = 1.0
+"""Seconds that are waited for the work of others after an error."""
+
 LINE = 16
 """Numbers that are as long as two lines of the cache."""
 
@@ -75,6 +78,11 @@ class Errand:
         except BaseException as error:
             self._error = error
         self._over.release()
+
+    def abandon(self) -> None:
+        """Call it off, or wait a little for its end: it writes to arrays that may be used again."""
+        if not self.claim():
+            self._over.acquire(timeout=PATIENCE)
 
     def wait(self) -> None:
         """Wait until it is done, and raise what it raised."""
@@ -156,8 +164,11 @@ class Workers:
         errands = [helper.send(take_part) for helper in helpers]
         try:
             take_part()
-        finally:
-            deque(places, maxlen=0)  # after an error nobody begins anything more
+        except BaseException:
+            deque(places, maxlen=0)  # nobody begins anything more
+            for errand in errands:
+                errand.abandon()
+            raise
         for helper, errand in zip(helpers, errands, strict=True):
             helper.join(errand)
         return list(chain.from_iterable(answers))
