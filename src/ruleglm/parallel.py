@@ -25,10 +25,11 @@ SHORT_PART, LONG_PART = 50_000, 500_000
 FEW_PARTS, MAX_PARTS = 4, 16
 """The most parts of work that is cut into short ones, and of any work."""
 
-LOOKS, MORE_LOOKS = 10_000_000, 30_000
+LOOKS, MORE_LOOKS = 2_000_000, 30_000
 """Looks for work, or for its end, before a thread goes to sleep, and after it was seen.
 
-Some 3 ms, and 10 us in which the other one has let go of the interpreter lock.
+Some 0.6 ms, and 10 us in which the other one has let go of the interpreter lock. Longer looks save
+nothing, and take cores from other programs.
 """
 
 PATIENCE = 1.0
