@@ -568,6 +568,14 @@ def test_logistic_sums_and_weights(seed, n_rows, scale, alike):
     assert_allclose(*both, rtol=4e-15, atol=4e-16)
 
 
+def test_a_step_of_nothing_does_not_see_the_direction():
+    (y, eta), out = logistic_case(0, 9, 1.0)[0], np.empty(2)
+    kernels.sum_logistic(y, eta, np.full(9, np.inf), 0.0, np.ones(1), out)
+    theirs = np.empty(2)
+    slow_logistic.sum_logistic(y, eta, np.zeros(9), 0.0, np.ones(1), theirs)
+    assert_allclose(out, theirs, rtol=1e-13)
+
+
 def test_logistic_loss_of_rows_that_are_no_numbers():
     eta = np.array([np.nan, 800.0, -800.0, 1e300, -1e300, 0.0])
     out, both = np.empty(6), np.empty((2, 6))

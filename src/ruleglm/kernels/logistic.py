@@ -113,7 +113,8 @@ def sum_logistic(y, eta, direction, step, weights, out):
     each = weights.shape[0] != 1
     for i in range(eta.shape[0]):
         n_between += y[i] > 0.0 and y[i] < 1.0
-        loss = loss_at(y[i], eta[i] + step * direction[i])
+        x = eta[i] + step * direction[i] if step != 0.0 else eta[i]
+        loss = loss_at(y[i], x)
         total += loss * weights[i] if each else loss
     out[0] = total if each else total * weights[0]
     out[1] = n_between
