@@ -93,8 +93,7 @@ PARAMETERS = f"""
     time_limit : float, default=None
         Seconds after which the paths end where they are, with a warning.
     n_jobs : int, default=None
-        Threads, over folds where there are many rows or columns, else inside of each fit; None
-        means 1, -1 all cores. The model does not depend on it.
+        Threads; None means 1, -1 all cores. The model does not depend on it.
 """
 
 CLASS_WEIGHT_IN_FOLDS = """ In every fold

@@ -149,10 +149,10 @@ class Workers:
         self, function: Callable[[Item], Answer], items: Iterable[Item], work: int
     ) -> list[Answer]:
         """Apply ``function`` to the items, in threads if ``work`` nanoseconds are worth it."""
-        if self.n_threads == 1 or n_parts(work) == 1:
+        n_runs = self._count_runs(work)
+        if n_runs == 1:
             return list(map(function, items))
         every = list(items)
-        n_runs = min(n_parts(work), self.n_threads if work < LONG_PART else MAX_PARTS)
         runs = [every[part] for part in cut(len(every), n_runs)]
         answers: list[list[Answer]] = [[] for _ in runs]
         places = iter(range(len(runs)))  # each is given out once
@@ -174,6 +174,11 @@ class Workers:
             helper.join(errand)
         return list(chain.from_iterable(answers))
 
+    def _count_runs(self, work: int) -> int:
+        """Return in how many runs work is done: one a thread, of much work more, which balances."""
+        most = MAX_PARTS if work >= LONG_PART and self.n_threads > 1 else self.n_threads
+        return min(n_parts(work), most)
+
     def _call_helpers(self, n_helpers: int) -> list[Helper]:
         while len(self._helpers) < n_helpers:
             self._helpers.append(Helper())
@@ -191,9 +196,8 @@ class Workers:
         How it is cut depends on the number of threads, so it must not matter. With ``sizes``, how
         much of the work each item is, parts are of about the same work.
         """
-        parts = 1 if self.n_threads == 1 else n_parts(work)
+        parts = self._count_runs(work)
         if parts > 1:
-            parts = min(parts, self.n_threads if work < LONG_PART else MAX_PARTS)
             every = cut(length, parts) if sizes is None else cut_evenly(sizes, parts)
             self.map(function, every, work)
         elif length:

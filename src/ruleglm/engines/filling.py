@@ -161,7 +161,8 @@ def fill_joint(
 
     ``starts`` are their `histogram_starts`, ``room`` is where they lie, None for new memory.
     """
-    out = (Room() if room is None else room).zeros(len(values), int(starts[-1]))
+    shape = len(values), int(starts[-1])
+    out = np.zeros(shape, SUM_DTYPE) if room is None else room.zeros(*shape)
     cover = cover_tuples(tuples, n_bins, codes.shape[1])
     if cover is None:
         fill_each(codes, tuples, n_bins, values, starts, out, workers)

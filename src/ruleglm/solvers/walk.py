@@ -118,13 +118,13 @@ class Walk(Standing):
         others = self.neighbours(self.price) if polish else []
         here = self.record(self.price)
         table = self.offer([*found, *others])
-        n_new = len(self.engine.rules) - len(here.rules)
+        copies = len(self.engine.rules) - len(here.rules) < len(found) + len(others)
         if others and not self.swap(table, self.price, here):
             table = self.offer(found)
         added = self.add_best(table, least)
         if not added:
             self.settle(table, 0.0)
-            if self.n_first >= (MOST_CANDIDATES if n_new < len(found) else N_CANDIDATES):
+            if self.n_first >= (MOST_CANDIDATES if copies else N_CANDIDATES):
                 return None
             self.n_first *= 4  # copies of the model's columns may have hidden others
             return self.grow(limits, least, most)
