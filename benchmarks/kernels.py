@@ -151,6 +151,29 @@ def measure_grams() -> None:
             print_row(kind, N_COLUMNS, "", f"{n_rows:,}", per_pair, "", "")
 
 
+def measure_columns() -> None:
+    """Print the milliseconds of sorting and coding a column of numbers, beside NumPy's."""
+    print_row("column", "", "", "rows", "ms", "NumPy ms", "speed")
+    for n_rows in (SMALL_ROWS, MANY_ROWS):
+        values = np.random.default_rng(0).standard_normal(n_rows)
+        thresholds = np.quantile(values, np.linspace(0, 1, 65)[1:-1])
+        (keys, spare), out = np.empty((2, n_rows), np.uint64), np.empty(n_rows)
+        codes = np.empty(n_rows, CODE_DTYPE)
+        pairs = {
+            "sorted": (
+                lambda given=(values, keys, spare, out): kernels.sort_numbers(*given),
+                lambda values=values: np.sort(values),
+            ),
+            "coded": (
+                lambda given=(values, thresholds, 64, codes): kernels.encode_numbers(*given),
+                lambda given=(thresholds, values): np.searchsorted(*given).astype(CODE_DTYPE),
+            ),
+        }
+        for kind, both in pairs.items():
+            ours, theirs = time_together(*both)
+            print_row(kind, "", "", f"{n_rows:,}", 1e3 * ours, 1e3 * theirs, theirs / ours)
+
+
 def print_row(*cells: object) -> None:
     texts = [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in cells]
     print("  ".join(f"{text:>9}" for text in texts))
@@ -170,6 +193,8 @@ def main() -> None:
     ratios = measure_threads()
     print("\nGram matrix, one core, nanoseconds per row and pair of columns")
     measure_grams()
+    print("\nColumns of numbers, one core")
+    measure_columns()
     print("\nTargets, over all cases")
     print_target(
         f"order 2 <= {ORDER_2_TARGET} ns on one core", max(second) <= ORDER_2_TARGET, second
