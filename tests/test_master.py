@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.solvers import master, refit, solve_master
-from ruleglm.solvers.master import REFIT_RIDGE, minimise_model, solve_positive
+from ruleglm.solvers.master import REFIT_RIDGE, invert, minimise_model, solve_positive
 from tests.reference.binarise import rule_column
 from tests.reference.glm import solve_l1_glm
 
@@ -238,3 +239,13 @@ def test_nothing_to_gain_ends_at_once_whatever_the_tolerance():
     null = np.zeros(1 + len(engine.rules))
     engine.set_coefficients(null)
     assert solve_master(engine, np.full(len(engine.rules), 0.1), null, 0.0).n_iter == 1
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-200, 1e-310])
+def test_curvatures_of_any_size_have_an_inverse(unit):
+    """The last is below what numbers hold in full, as where rows are sure of their class."""
+    matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    found = invert(unit * matrix)
+    assert (np.sign(found) == np.sign(np.linalg.inv(matrix))).all()
+    if unit > 1e-300:
+        assert_allclose(unit * found, np.linalg.inv(matrix), rtol=1e-12)

@@ -86,7 +86,8 @@ def tilted_bound(
     columns = [0, *free]
     residual = engine.score()[columns]
     matrix = engine.mass_gram(columns)
-    weights = linalg.pinvh(matrix) @ residual
+    unit = max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
+    weights = linalg.pinvh(matrix / unit) @ (residual / unit)
     tilt = np.zeros(1 + engine.n_linear + len(engine.rules))
     tilt[columns] = weights
     least, largest, moved = engine.tilt_range(tilt)

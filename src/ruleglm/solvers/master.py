@@ -238,7 +238,10 @@ def minimise_model(
     coef: FloatArray,
     tol: float,
 ) -> FloatArray:
-    """Return the coefficients that minimise the quadratic model plus the weighted l1 norm."""
+    """Return the coefficients that minimise the quadratic model plus the weighted l1 norm.
+
+    Where it is so flat that there is no number for them, ``coef`` is as good as any.
+    """
     free = np.concatenate([[True], (penalties == 0.0) & (signs == 0)])
     inverse = invert(gram[np.ix_(free, free)])
     cross = gram[free][:, ~free]
@@ -255,9 +258,10 @@ def minimise_model(
     if len(inner):
         rest = ~free[1:]
         minimise_reduced(reduced, gradient, penalties[rest], signs[rest], tol, inner)
-    target[free] -= inverse @ (score[free] + cross @ (inner - coef[~free]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        target[free] -= inverse @ (score[free] + cross @ (inner - coef[~free]))
     target[~free] = inner
-    return target
+    return target if np.isfinite(target).all() else coef.copy()
 
 
 def minimise_reduced(
@@ -313,7 +317,9 @@ def invert(matrix: FloatArray) -> FloatArray:
     """Invert the second derivatives of the columns without a penalty, collinear ones too."""
     if len(matrix) == 1:
         return 1.0 / np.maximum(matrix, 1e-300)
-    inverse: FloatArray = linalg.pinvh(matrix)
+    unit = max(float(np.abs(matrix).max()), 1e-300)
+    with np.errstate(over="ignore"):  # the step that it gives is not taken, then
+        inverse: FloatArray = linalg.pinvh(matrix / unit) / unit
     return inverse
 
 
