@@ -8,6 +8,7 @@ from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, SUM_DTYPE
 from ruleglm.kernels.search import MAX_DEPTH
 from ruleglm.pricing import ConditionTable
 from ruleglm.pricing.deep import condition_kinds, group_rows
+from tests.reference.columns import pack_rows
 from tests.reference.pricing import listed
 
 KINDS = ("number", "ordered", "level")
@@ -181,3 +182,31 @@ def branch_case(seed, n_features, depth, widest=6, n_rows=80):
     best = max(0.0, float(gain[covered(table, codes, start)].sum()) - price)
     inputs = codes, gain, group_rows(codes), *conditions, price, step, 0, depth, best, 1_000_000
     return inputs, np.full(MAX_DEPTH, -9, INDEX_DTYPE)
+
+
+def extend_case(seed, n_rules, n_rows=300, n_features=4):
+    """Rules on rows whose values depend on the codes, and what further conditions cost."""
+    rng = np.random.default_rng(seed)
+    table = draw_table(rng, n_features, 9)
+    codes = np.array([rng.integers(0, size, n_rows) for size in table.n_bins]).astype(CODE_DTYPE)
+    held = codes < table.n_bins[:, None] - 1 - rng.integers(0, 3, (n_features, 1))
+    slopes = held.prod(axis=0) - 0.3 + 0.1 * rng.normal(size=n_rows)
+    values = np.array([slopes, rng.random(n_rows)])
+    starts = np.concatenate([[0], np.cumsum(table.n_bins)]).astype(INDEX_DTYPE)
+    placed = starts[:-1, None] + codes
+    sums = [np.bincount(placed.ravel(), np.tile(v, n_features), starts[-1]) for v in values]
+    columns = pack_rows(rng.random((n_rules, n_rows)) < rng.choice([0.3, 0.9], (n_rules, 1)))
+    most = int(rng.integers(1, 6))
+    prices = np.column_stack([0.02 * np.arange(most + 1), 1.0 + 0.2 * np.arange(most + 1)])
+    rules = (
+        rng.integers(0, most + 1, n_rules).astype(INDEX_DTYPE),
+        rng.choice([0.0, 1.0, 20.0], n_rules),
+        rng.random((n_rules, n_features)) < 0.3,
+        rng.integers(-1, 2, n_rules).astype(INDEX_DTYPE) * int(table.way.any()),
+    )
+    features = np.flatnonzero(rng.random(n_features) < 0.8)
+    axes = features, table.n_bins, starts, table.top, table.way
+    measure = values, np.array(sums), float(values[1].sum()), draw_ridge(rng), prices
+    outputs = np.zeros(n_rules, INDEX_DTYPE), np.zeros((n_rules, most, 2), INDEX_DTYPE)
+    lines = np.ascontiguousarray(codes.T)
+    return (lines, codes, columns, *rules, *axes, *measure), *outputs, np.zeros((n_rules, most))

@@ -19,6 +19,7 @@ from ruleglm.columns import NumberColumn
 from ruleglm.conditions import Levels, Range
 from ruleglm.dtypes import CODE_DTYPE
 from ruleglm.engines import LocalEngine
+from ruleglm.engines.base import BOTH
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
 from ruleglm.kernels.gains import TIE
@@ -271,7 +272,7 @@ def test_many_pairs_of_many_bins_are_ranked_on_coarse_ones(name):
     assert [feature for feature, _ in best.rule] == [0, 1]  # the pair that the target depends on
     coarse, lookup = coarsen(table.features)
     tuples = np.array([[0, 1], [3, 7]])
-    joint = engine.joint_histograms(tuples, gains.VECTORS, coarse=True)
+    joint = engine.joint_histograms(tuples, BOTH, coarse=True)
     for position, (f, g) in enumerate(tuples):
         for v, values in enumerate(engine._both_rows()):
             expected = np.zeros((coarse[f].n_bins, coarse[g].n_bins))

@@ -23,6 +23,7 @@ from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
 from tests.reference import cuts as slow_cuts
 from tests.reference import descent as slow_descent
+from tests.reference import extend as slow_extend
 from tests.reference import gains as slow_gains
 from tests.reference import histograms as slow_histograms
 from tests.reference import logistic as slow_logistic
@@ -34,6 +35,7 @@ from tests.reference import waiting as slow_waiting
 
 TWINS = (
     *(slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains),
+    slow_extend,
     slow_logistic,
     slow_sweeps,
     slow_cuts,
@@ -736,6 +738,7 @@ CALLS = {
     "gain_lines": lambda: pricing_cases.gain_lines_case(0, 2, 2),
     "gain_pairs": lambda: pricing_cases.gain_pairs_case(0, 1, True),
     "gain_triples": lambda: pricing_cases.gain_triples_case(0, 1),
+    "extend_rules": lambda: pricing_cases.extend_case(0, 2),
     "sweep_column": lambda: ((0,), sweep_case(0, 3)[0]),
     "rate_additions": lambda: additions_case(0, 3),
     "rate_swaps": lambda: swaps_case(0, 4),

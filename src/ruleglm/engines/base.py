@@ -17,6 +17,9 @@ from ruleglm.families import Family
 from ruleglm.parallel import Workers
 
 RowVector = Literal["gradient", "hessian", "positive"]
+
+BOTH: tuple[RowVector, ...] = ("gradient", "hessian")
+"""The first and the second derivative."""
 """Row values to add up: ``s dloss/deta``, ``s d2loss/deta2``, or ``max(gradient, 0)``."""
 
 
@@ -56,6 +59,48 @@ class Traffic:
 
     def __sub__(self, other: "Traffic") -> "Traffic":
         return Traffic(self.messages - other.messages, self.bytes - other.bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """By what gain a rule is judged, and what it is worth.
+
+    Attributes
+    ----------
+    tried : (n_features,) bool, features that conditions may be on
+    top, way : (n_features,) int64, see :mod:`ruleglm.kernels.pricing`
+    total : float, the sum of the second derivatives
+    ridge : float
+    prices : (most + 1, 2) float64, for each degree up to the largest what is taken off a gain, and
+        what the rest is divided by
+    """
+
+    tried: BoolArray
+    top: IntArray
+    way: IntArray
+    total: float
+    ridge: float
+    prices: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Bases:
+    """Rules to be extended by conditions.
+
+    Attributes
+    ----------
+    rules : list of BinRule
+    degrees : (n_rules,) int64
+    least : (n_rules,) float64, what each has to be worth more than, with a condition more
+    own : (n_rules, n_features) bool, the features that each has conditions on
+    wants : (n_rules,) int64, the sign of the sums of gradients for which each counts, 0 for both
+    """
+
+    rules: list[BinRule]
+    degrees: IntArray
+    least: FloatArray
+    own: BoolArray
+    wants: IntArray
 
 
 def histogram_starts(tuples: IntArray, n_bins: IntArray) -> IntArray:
@@ -194,6 +239,15 @@ class Engine(Protocol):
         Those of ``wanted``, of shape (n_rules, n_features), are filled, the others left at zero.
         Returns an array of shape (n_rules, n_vectors, n_bins.sum()), features one after the other,
         which lasts until the next call.
+        """
+
+    def extend(
+        self, bases: Bases, yardstick: Yardstick
+    ) -> tuple[IntArray, IntArray, FloatArray] | None:
+        """Extend rules by one condition after the other while that pays; None if rows are apart.
+
+        Returns the number of conditions that each rule got, features and codes of these, and the
+        gains with them; see `kernels.extend_rules`.
         """
 
     def gather(self) -> tuple[CodeArray, FloatArray]:

@@ -10,6 +10,7 @@ import numpy as np
 from ruleglm import kernels
 from ruleglm.dtypes import (
     CODE_DTYPE,
+    INDEX_DTYPE,
     SUM_DTYPE,
     BoolArray,
     CodeArray,
@@ -17,7 +18,7 @@ from ruleglm.dtypes import (
     IntArray,
     WordArray,
 )
-from ruleglm.engines.base import histogram_starts
+from ruleglm.engines.base import Bases, Yardstick, histogram_starts
 from ruleglm.engines.covers import cover_tuples
 from ruleglm.engines.packed import count_rows
 from ruleglm.parallel import Workers
@@ -238,4 +239,43 @@ def fill_rules(
     each = 0.35 * len(values) * (ROW_WORK + np.count_nonzero(wanted, axis=1))
     sizes = walked * each + 2.0 * len(values) * starts[-1]
     workers.share(fill, len(columns), int(sizes.sum()), sizes)
+    return out
+
+
+def extend_rules(
+    lines: CodeArray,
+    codes: CodeArray,
+    columns: WordArray,
+    n_bins: IntArray,
+    values: FloatArray,
+    whole: FeatureSums,
+    bases: Bases,
+    yardstick: Yardstick,
+    workers: Workers,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Extend rules by one condition after the other, see `Engine.extend`; threads share them out.
+
+    ``lines`` are the codes by rows, ``columns`` those of the rules, ``values`` both derivatives,
+    ``whole`` their sums over all rows.
+    """
+    n_rules, most = len(columns), len(yardstick.prices) - 1
+    n_steps = np.zeros(n_rules, INDEX_DTYPE)
+    steps, gains = np.zeros((n_rules, most, 2), INDEX_DTYPE), np.zeros((n_rules, most))
+    each = columns, bases.degrees, bases.least, bases.own.copy(), bases.wants
+    features = np.flatnonzero(yardstick.tried)
+    axes = features, n_bins, whole.starts, yardstick.top, yardstick.way
+    measure = values, whole.sums, yardstick.total, yardstick.ridge, yardstick.prices
+    out = n_steps, steps, gains
+
+    def extend(part: slice) -> None:
+        mine, found = (array[part] for array in each), (array[part] for array in out)
+        kernels.extend_rules(lines, codes, *mine, *axes, *measure, *found)
+
+    if workers.n_threads == 1:
+        extend(slice(0, n_rules))
+        return out
+    covered = count_rows(columns)
+    walked = np.minimum(covered, len(lines) - covered)
+    sizes = 1.4 * walked * (ROW_WORK + len(features)) + 2.0 * whole.starts[-1]
+    workers.share(extend, n_rules, int(sizes.sum()), sizes)
     return out

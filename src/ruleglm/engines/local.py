@@ -18,13 +18,22 @@ from ruleglm.dtypes import (
     IntArray,
     WordArray,
 )
-from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
+from ruleglm.engines.base import (
+    BOTH,
+    Bases,
+    JointHistograms,
+    RowVector,
+    Traffic,
+    Yardstick,
+    histogram_starts,
+)
 from ruleglm.engines.coverage import hash_columns
 from ruleglm.engines.filling import (
     FeatureSums,
     Room,
     Sample,
     codes_by_rows,
+    extend_rules,
     fill_joint,
     fill_rules,
 )
@@ -403,10 +412,21 @@ class LocalEngine(HeldColumns):
         """Fill histograms of single features over the rows that each of ``rules`` covers."""
         values, whole = self._row_vectors(vectors), self._feature_sums(vectors)
         columns = self._evaluator.evaluate(rules)
+        given = self._codes_by_rows(), columns, wanted, self.n_bins, values, whole
+        return fill_rules(*given, self.workers, self._within_room)
+
+    def extend(self, bases: Bases, yardstick: Yardstick) -> tuple[IntArray, IntArray, FloatArray]:
+        """Extend rules by one condition after the other while that pays."""
+        values, whole = self._row_vectors(BOTH), self._feature_sums(BOTH)
+        whole.fill(np.flatnonzero(yardstick.tried))
+        columns = self._evaluator.evaluate(bases.rules)
+        given = self._codes_by_rows(), self.codes, columns, self.n_bins, values, whole
+        return extend_rules(*given, bases, yardstick, self.workers)
+
+    def _codes_by_rows(self) -> CodeArray:
         if self._lines is None:
             self._lines = codes_by_rows(self.codes)
-        given = self._lines, columns, wanted, self.n_bins, values, whole
-        return fill_rules(*given, self.workers, self._within_room)
+        return self._lines
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""
@@ -423,10 +443,10 @@ class LocalEngine(HeldColumns):
 
     def _feature_sums(self, vectors: Sequence[RowVector]) -> FeatureSums:
         """Return the histograms of single features; of both derivatives they are kept."""
-        if tuple(vectors) == ("gradient", "hessian") and self._both_sums is not None:
+        if tuple(vectors) == BOTH and self._both_sums is not None:
             return self._both_sums
         sums = FeatureSums(self.codes, self.n_bins, self._row_vectors(vectors), self.workers)
-        if tuple(vectors) == ("gradient", "hessian"):
+        if tuple(vectors) == BOTH:
             self._both_sums = sums
         return sums
 
@@ -461,7 +481,7 @@ class LocalEngine(HeldColumns):
     def _row_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
         if tuple(vectors) == ("gradient",):
             return self._gradient_rows()[None]
-        if tuple(vectors) == ("gradient", "hessian"):
+        if tuple(vectors) == BOTH:
             return self._both_rows()
         out = np.empty((len(vectors), self.n_rows))
         for row, name in zip(out, vectors, strict=True):
@@ -475,7 +495,7 @@ class LocalEngine(HeldColumns):
 
     def _sampled_vectors(self, vectors: Sequence[RowVector]) -> FloatArray:
         """Return the row vectors of the sample; both derivatives are kept until the model moves."""
-        if tuple(vectors) != ("gradient", "hessian"):
+        if tuple(vectors) != BOTH:
             return self._sample.scale(self._row_vectors(vectors))
         if self._sampled is None:
             self._sampled = self._sample.scale(self._both_rows())

@@ -12,7 +12,14 @@ import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray, WordArray
-from ruleglm.engines.base import JointHistograms, RowVector, Traffic, histogram_starts
+from ruleglm.engines.base import (
+    Bases,
+    JointHistograms,
+    RowVector,
+    Traffic,
+    Yardstick,
+    histogram_starts,
+)
 from ruleglm.engines.filling import Sample
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.part import Part, combine
@@ -265,6 +272,9 @@ class PartsEngine(HeldColumns):
             "histograms_within", list(rules), tuple(vectors), wanted
         )
         return found
+
+    def extend(self, bases: Bases, yardstick: Yardstick) -> None:
+        """Say that rules are extended from histograms: rows are in several places."""
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""

@@ -19,6 +19,7 @@ from ruleglm.kernels.columns import (
 )
 from ruleglm.kernels.cuts import choose_cuts, shorten_between
 from ruleglm.kernels.descent import descend
+from ruleglm.kernels.extend import extend_rules
 from ruleglm.kernels.gains import (
     gain_lines,
     gain_pairs,
@@ -80,6 +81,7 @@ KERNELS = (
     gain_spans,
     gain_pairs,
     gain_triples,
+    extend_rules,
     sweep_column,
     rate_additions,
     rate_swaps,
@@ -96,6 +98,7 @@ __all__ = [
     "descend",
     "encode_numbers",
     "evaluate_rules",
+    "extend_rules",
     "fill_covered",
     "fill_histograms",
     "fill_within",

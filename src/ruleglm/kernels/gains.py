@@ -223,6 +223,16 @@ def take_axis(mine, shared, gone, start, size, ordered, slopes, curves):
 
 
 @finite_kernel
+def take_cells(cells, start, size, ordered, slopes, curves):
+    """Take one feature's sums out of cells that have both side by side; see take_axis."""
+    g, h = 0.0, 0.0
+    for b in range(start, start + size):
+        g = cells[2 * b] + (g if ordered else 0.0)
+        h = cells[2 * b + 1] + (h if ordered else 0.0)
+        slopes[b - start], curves[b - start] = g, h
+
+
+@finite_kernel
 def gain_spans(histograms, starts, n_bins, top, way, total, ridge, best, bins):
     """Find the best second-degree condition of each feature.
 

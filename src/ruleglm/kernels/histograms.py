@@ -255,21 +255,36 @@ def fill_within(lines, columns, wanted, turned, n_bins, values, whole, starts, o
         features = np.flatnonzero(wanted[a])
         for v in range(0, n_vectors, 2):
             pair = min(v + 1, n_vectors - 1)  # a vector without a partner is its own
-            for c in range(cells.shape[0]):
-                cells[c] = 0.0
+            begin_cells(turned[a], whole[v], whole[pair], cells)
+            sign = -1.0 if turned[a] else 1.0
             fill_cells(
-                lines, columns[a], turned[a], features, starts, values[v], values[pair], cells
+                *(lines, columns[a], turned[a], features, starts, values[v], values[pair]),
+                *(sign, cells),
             )
             for f in features:
                 for c in range(starts[f], starts[f] + n_bins[f]):
-                    x, y = cells[2 * c], cells[2 * c + 1]
-                    out[a, v, c] += whole[v, c] - x if turned[a] else x
+                    out[a, v, c] += cells[2 * c]
                     if pair > v:
-                        out[a, pair, c] += whole[pair, c] - y if turned[a] else y
+                        out[a, pair, c] += cells[2 * c + 1]
 
 
 @kernel
-def fill_cells(lines, words, turned, features, starts, values, others, cells):
+def begin_cells(turned, whole, other, cells):
+    """Set cells to what they begin with: the sums of all rows if some are to be taken, or 0.
+
+    Parameters
+    ----------
+    turned : bool, see fill_within
+    whole, other : (n_cells,) float64
+    cells : (2 * n_cells,) float64, OUT, both sums of a cell side by side
+    """
+    for c in range(cells.shape[0] // 2):
+        cells[2 * c] = whole[c] if turned else 0.0
+        cells[2 * c + 1] = other[c] if turned else 0.0
+
+
+@kernel
+def fill_cells(lines, words, turned, features, starts, values, others, sign, cells):
     """Add up two values of the rows of a column over the bins of some features.
 
     All features of a row come before the next row: rows that hit the same cell one after the other
@@ -283,6 +298,7 @@ def fill_cells(lines, words, turned, features, starts, values, others, cells):
     features : (n_wanted,) int64
     starts : (n_features + 1,) int64
     values, others : (n_rows,) float64
+    sign : float, by which they are multiplied
     cells : (2 * starts[-1],) float64, OUT, both sums of a cell side by side, added to
     """
     one, two = np.uint64(1), np.uint64(2)
@@ -299,7 +315,7 @@ def fill_cells(lines, words, turned, features, starts, values, others, cells):
         while word != 0:
             row = np.uint64(64 * w) + first_bit(word)
             word &= word - one
-            x, y = values[row], others[row]
+            x, y = sign * values[row], sign * others[row]
             codes = lines[row]
             if every:
                 for j in range(places.shape[0]):

@@ -19,17 +19,16 @@ from ruleglm.dtypes import (
     FloatArray,
     IntArray,
 )
-from ruleglm.engines.base import Engine, JointHistograms, RowVector
+from ruleglm.engines.base import BOTH, Engine, JointHistograms
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.coarse import CoarseBins
+from ruleglm.pricing.extension import extend_all
 from ruleglm.pricing.problem import Limits
 from ruleglm.pricing.vocabulary import ConditionTable
 from ruleglm.pricing.worth import Candidate, luck_by_degree, relative, rule_cost, rule_costs
 
 Conditions: TypeAlias = list[tuple[int, int]]
 """Features and their bins."""
-
-VECTORS: tuple[RowVector, ...] = ("gradient", "hessian")
 
 N_EXTENDED = 12
 """Rules, by default, that are tried with one more condition in each round of extension."""
@@ -83,9 +82,9 @@ class GainPricer:
     ) -> None:
         self.table = table
         self._n_extended = n_extended
-        self._bans = bans
+        self.bans = bans
         self._passed_over: dict[BinRule, None] = {}
-        self._max_degree = max_degree
+        self.max_degree = max_degree
         self.ridge = self._first_ridge = ridge
         self._exhaustive = exhaustive
         self._pairs = _tuples(table, 2)[: None if max_degree > 1 else 0]
@@ -164,13 +163,7 @@ class GainPricer:
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
         best = self._rank(found.values(), noise)[:n_extended]
-        while best and not limits.over():
-            longer = self._extend(engine, best, noise, total)
-            best = list(longer.values())
-            for old, new in longer.items():
-                if new.rule not in found:  # else both stay, or lists of the same end would dwindle
-                    found.pop(old, None)
-                _offer(found, [new])
+        extend_all(self, engine, found, best, noise, limits)
         return self._rank(found.values(), noise)[:n_rules]
 
     def _rank(self, candidates: Iterable[Candidate], noise: float) -> list[Candidate]:
@@ -192,7 +185,7 @@ class GainPricer:
             yield from self._score_pairs(engine, total, self._pairs)
         else:
             yield from self._score_hot_pairs(engine, total, full=full)
-        if self._exhaustive and self._max_degree > 2 and full:
+        if self._exhaustive and self.max_degree > 2 and full:
             yield from self._score_triples(engine, total, limits)
 
     def _choose(self, scored: Sequence[Scored], noise: float, n_rules: int) -> Iterator[Candidate]:
@@ -219,7 +212,7 @@ class GainPricer:
     def _score_features(self, engine: Engine, total: float) -> Iterator[Scored]:
         """Score the best condition of degree 1 and of degree 2 of each feature."""
         table, features = self.table, self.table.splitting[:, 0]
-        histograms = engine.joint_histograms(table.splitting, VECTORS)
+        histograms = engine.joint_histograms(table.splitting, BOTH)
         axes = histograms.starts, table.n_bins[features], table.top[features], table.way[features]
         best, where = np.empty((1, len(features))), np.zeros((1, len(features)), INDEX_DTYPE)
         kernels.gain_lines(
@@ -233,7 +226,7 @@ class GainPricer:
             return [(feature, table.coded_mask(feature, int(where[0, k])))]
 
         yield Scored(best[0], np.ones(len(features), INDEX_DTYPE), of_one)
-        if self._max_degree == 1:
+        if self.max_degree == 1:
             return
         gains, bins = np.empty(len(features)), np.zeros((len(features), 2), INDEX_DTYPE)
         kernels.gain_spans(histograms.values, *axes, total, self.ridge, gains, bins)
@@ -246,23 +239,23 @@ class GainPricer:
 
     def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Candidate | None:
         """Return a candidate, if the conditions gain and make a rule of an allowed degree."""
-        return self._allow(self.table.make_rule(conditions), gain) if gain > 0.0 else None
+        return self.allow(self.table.make_rule(conditions), gain) if gain > 0.0 else None
 
-    def _allow(self, made: tuple[BinRule, int] | None, gain: float) -> Candidate | None:
+    def allow(self, made: tuple[BinRule, int] | None, gain: float) -> Candidate | None:
         """Return a rule with its degree as a candidate, if there is one and it is allowed."""
-        if made is None or made[1] > self._max_degree:
+        if made is None or made[1] > self.max_degree:
             return None
-        if self._bans is not None and self._bans.forbid(made[0]):
+        if self.bans is not None and self.bans.forbid(made[0]):
             self._passed_over[made[0]] = None
             return None
         return Candidate(*made, gain)
 
     def _replace_banned(self, engine: Engine, noise: float, total: float) -> Iterator[Candidate]:
         """Return the best allowed rule on the features of each banned one that was met."""
-        if self._bans is None:
+        if self.bans is None:
             return
         for rule in {tuple(f for f, _ in rule): rule for rule in self._passed_over}.values():
-            others = self._bans.replace(engine, rule, VECTORS, self._max_degree)
+            others = self.bans.replace(engine, rule, BOTH, self.max_degree)
             if others is None or len(others.degrees) == 0:
                 continue
             slopes, curves = others.sums
@@ -276,7 +269,7 @@ class GainPricer:
     def _score_pairs(self, engine: Engine, total: float, pairs: IntArray) -> Iterator[Scored]:
         """Score the best rules of each pair of features on all bins and rows."""
         degrees = np.array([2, 3, 3], INDEX_DTYPE)
-        deep = self._exhaustive and self._max_degree > 2
+        deep = self._exhaustive and self.max_degree > 2
         for part in _batches(pairs, self.table.n_bins):
             best, where = self._score_tuples(engine, total, part, deep=deep)
 
@@ -338,7 +331,7 @@ class GainPricer:
         With ``n_kept``, those of pairs that so many others exceed may be 0.
         """
         table = self._coarse.table if coarse else self.table
-        histograms = engine.joint_histograms(pairs, VECTORS, coarse=coarse)
+        histograms = engine.joint_histograms(pairs, BOTH, coarse=coarse)
         best = np.zeros((len(pairs), 3))
         where = np.zeros((len(pairs), 3, 3), INDEX_DTYPE)
         score_tuples(
@@ -359,7 +352,7 @@ class GainPricer:
         for part in _batches(_tuples(table, 3), table.n_bins):
             if limits.over():
                 return
-            histograms = engine.joint_histograms(part, VECTORS)
+            histograms = engine.joint_histograms(part, BOTH)
             best, where = np.empty(len(part)), np.zeros((len(part), 3), INDEX_DTYPE)
             score_tuples(
                 engine, kernels.gain_triples, histograms, table, (total, self.ridge), best, where
@@ -371,33 +364,6 @@ class GainPricer:
                 return [(f, table.masks[c]), (g, table.masks[d]), (h, table.coded_mask(h, code))]
 
             yield Scored(best, np.full(len(part), 3, INDEX_DTYPE), conditions)
-
-    def _extend(
-        self, engine: Engine, candidates: list[Candidate], noise: float, total: float
-    ) -> dict[BinRule, Candidate]:
-        """Return the best extensions of candidates that are worth more than what they extend."""
-        bases = [one for one in candidates if one.degree < self._max_degree]
-        if not bases:
-            return {}
-        rules = [one.rule for one in bases]
-        wanted = self.table.partners_of(rules)
-        histograms = engine.histograms_within(rules, VECTORS, wanted)
-        gains, codes = self.scan_within(rules, histograms, wanted, total)
-        features = np.argmax(gains, axis=1)
-        degrees = np.array([one.degree for one in bases])
-        least = self.worths(np.array([one.gain for one in bases]), degrees, noise)
-        own = [
-            any(mine == feature for mine, _ in rule)
-            for rule, feature in zip(rules, features.tolist(), strict=True)
-        ]
-        best = gains[np.arange(len(bases)), features]
-        hopes = self.worths(best, degrees + ~np.array(own), noise)  # the degree may be larger
-        longer = {}
-        for k in np.flatnonzero(hopes > least).tolist():
-            new = self.best_allowed(rules[k], bases[k].degree, int(features[k]), gains[k], codes[k])
-            if new is not None and self.worth(new.gain, new.degree, noise) > least[k]:
-                longer[rules[k]] = new
-        return longer
 
     def scan_within(
         self,
@@ -419,7 +385,7 @@ class GainPricer:
             at, gone = np.repeat(np.arange(n), 2).reshape(n, 2), np.zeros((n, 2))
         kernels.gain_lines(
             *(histograms, at, gone, tried, self._starts, table.n_bins, table.top, table.way),
-            *(table.rule_signs(bases), total, self.ridge, self._bans is not None, best, where),
+            *(table.rule_signs(bases), total, self.ridge, self.bans is not None, best, where),
         )
         return best, where
 
@@ -430,13 +396,13 @@ class GainPricer:
 
         ``degree`` is that of the base, ``best`` the feature of the best one.
         """
-        every = [best] if self._bans is None else np.argsort(-gains, kind="stable").tolist()
+        every = [best] if self.bans is None else np.argsort(-gains, kind="stable").tolist()
         for feature in every:
             mask = self.table.coded_mask(feature, int(codes[feature]))
             made = self.table.extend_rule(base, degree, feature, mask)
-            if self._bans is None or made is None or not self._bans.forbid(made[0]):
+            if self.bans is None or made is None or not self.bans.forbid(made[0]):
                 gain = float(gains[feature])
-                return self._allow(made, gain) if gain > 0.0 else None
+                return self.allow(made, gain) if gain > 0.0 else None
         return None
 
 

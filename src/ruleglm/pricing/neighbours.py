@@ -14,9 +14,9 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.bins import span_mask
 from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
-from ruleglm.engines.base import Engine
+from ruleglm.engines.base import BOTH, Engine
 from ruleglm.ensemble import DEGREE_WEIGHT
-from ruleglm.pricing.gains import MAX_CELLS, VECTORS, GainPricer
+from ruleglm.pricing.gains import MAX_CELLS, GainPricer
 from ruleglm.pricing.vocabulary import ConditionTable
 from ruleglm.pricing.worth import Candidate, rule_cost
 
@@ -174,7 +174,7 @@ def judge(
     wanted = np.zeros((len(places), len(table.n_bins)), np.bool_)
     wanted[:, 0] = True  # the bins of one feature hold all rows
     np.logical_or.at(wanted, at, tried)
-    histograms = engine.histograms_within(list(places), VECTORS, wanted)
+    histograms = engine.histograms_within(list(places), BOTH, wanted)
     sums = histograms[:, :, : int(table.n_bins[0])].sum(axis=2)
     mine = np.array([places[rule] for rule in rules], INDEX_DTYPE)[owners]
     beta = coefficients[owners]

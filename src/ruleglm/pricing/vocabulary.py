@@ -129,6 +129,13 @@ class ConditionTable:
             return np.repeat(self.readable[None], len(rules), axis=0)
         return np.array([self.partners(rule) for rule in rules])
 
+    def features_of(self, rules: Sequence[BinRule]) -> BoolArray:
+        """Return the features that each rule has conditions on, shape (n_rules, n_features)."""
+        marks = np.zeros((len(rules), len(self.features)), np.bool_)
+        rows = np.repeat(np.arange(len(rules)), [len(rule) for rule in rules])
+        marks[rows, [feature for rule in rules for feature, _ in rule]] = True
+        return marks
+
     def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
         """Yield the sets of features that may share a rule."""
         every = combinations(features, order)

@@ -1,0 +1,198 @@
+"""Rules that grow by one condition after the other, each on the rows that the last one left.
+
+The histograms of a rule within which a condition is searched are those of the shorter rule less the
+rows that went, or are added up anew from the rows that stayed, whichever are fewer.
+"""
+
+import numpy as np
+
+from ruleglm.kernels.bits import count_bits
+from ruleglm.kernels.columns import meet_condition
+from ruleglm.kernels.compile import finite_kernel, kernel
+from ruleglm.kernels.gains import TIE, locate_gain, scan_gains, scan_signed_gains, take_cells
+from ruleglm.kernels.histograms import begin_cells, fill_cells
+
+
+@kernel
+def extend_rules(
+    lines,
+    codes,
+    columns,
+    degrees,
+    least,
+    own,
+    wants,
+    features,
+    n_bins,
+    starts,
+    top,
+    way,
+    values,
+    whole,
+    total,
+    ridge,
+    prices,
+    n_steps,
+    steps,
+    gains,
+):
+    """Extend each of several rules by the best condition, again and again while that pays.
+
+    A rule that got a further condition on a feature of its own is left there: of what degree it
+    is, it takes more than codes to say.
+
+    Parameters
+    ----------
+    lines : (n_rows, n_features) uint8, the codes of a row side by side
+    codes : (n_features, n_rows) uint8
+    columns : (n_rules, n_words) uint64, the rows of each rule
+    degrees : (n_rules,) int64
+    least : (n_rules,) float64, what each has to be worth more than, with a condition more
+    own : (n_rules, n_features) bool, features that each has a condition on; overwritten
+    wants : (n_rules,) int64, see gain_lines
+    features : (n_tried,) int64, that conditions may be on
+    n_bins, top, way, total, ridge : see gain_lines
+    starts : (n_features + 1,) int64, where each feature's bins lie
+    values : (2, n_rows) float64, first and second derivatives
+    whole : (2, starts[-1]) float64, their histograms over all rows
+    prices : (most + 1, 2) float64, for each degree up to the largest what is taken off the gain,
+        and what the rest is divided by
+    n_steps : (n_rules,) int64, OUT
+    steps : (n_rules, most, 2) int64, OUT, features and codes of the conditions
+    gains : (n_rules, most) float64, OUT, with each of these
+    """
+    most = prices.shape[0] - 1
+    words, gone = np.empty(columns.shape[1], np.uint64), np.empty(columns.shape[1], np.uint64)
+    cells = np.empty(2 * starts[-1])
+    slopes, curves = np.empty(256), np.empty(256)
+    allowed = np.empty(256, np.uint8)
+    for a in range(columns.shape[0]):
+        words[:] = columns[a]
+        fill_rule(lines, words, features, starts, values, whole, cells)
+        degree, bar, want, n_steps[a] = degrees[a], least[a], wants[a], 0
+        while degree < most:
+            gain, f, code = best_condition(
+                *(cells, features, starts, n_bins, top, way, want, total, ridge, slopes, curves)
+            )
+            longer = degree if own[a, f] else degree + 1
+            worth = (gain - prices[longer, 0]) / prices[longer, 1]
+            if gain <= 0.0 or worth <= bar:
+                break
+            k = n_steps[a]
+            steps[a, k, 0], steps[a, k, 1], gains[a, k] = f, code, gain
+            n_steps[a] = k + 1
+            if own[a, f]:
+                break
+            own[a, f], degree, bar = True, longer, worth + (TIE - 1.0) * abs(worth)
+            if way[f] != 0 and code // 2 < n_bins[f] - 1:
+                want = -way[f] if code % 2 else way[f]
+            if degree < most:
+                first, final = allow_code(code, n_bins[f], top[f], allowed)
+                narrow(codes[f], allowed, first, final, words, gone)
+                refill_rule(lines, words, gone, features, starts, values, cells)
+
+
+@kernel
+def count_words(words):
+    """Return the number of rows of a column."""
+    total = np.uint64(0)
+    for w in range(words.shape[0]):
+        total += count_bits(words[w])
+    return total
+
+
+@kernel
+def fill_rule(lines, words, features, starts, values, whole, cells):
+    """Fill both histograms of features within a rule, from the smaller side; the last OUT."""
+    turned = np.uint64(2) * count_words(words) > np.uint64(lines.shape[0])
+    begin_cells(turned, whole[0], whole[1], cells)
+    sign = -1.0 if turned else 1.0
+    fill_cells(lines, words, turned, features, starts, values[0], values[1], sign, cells)
+
+
+@kernel
+def refill_rule(lines, words, gone, features, starts, values, cells):
+    """Bring both histograms of a rule to the rows that stayed, where others have gone; last OUT."""
+    if count_words(gone) < count_words(words):
+        fill_cells(lines, gone, False, features, starts, values[0], values[1], -1.0, cells)
+        return
+    for c in range(cells.shape[0]):
+        cells[c] = 0.0
+    fill_cells(lines, words, False, features, starts, values[0], values[1], 1.0, cells)
+
+
+@kernel
+def narrow(codes, allowed, first, final, words, gone):
+    """Take the rows whose codes are not allowed out of a column, and keep them; see allow_code.
+
+    Parameters
+    ----------
+    codes : (n_rows,) uint8
+    allowed : (256,) uint8
+    first, final : int
+    words : (n_words,) uint64, OUT
+    gone : (n_words,) uint64, OUT
+    """
+    for w in range(words.shape[0]):
+        gone[w] = words[w]
+    meet_condition(codes, allowed, first, final, words)
+    for w in range(words.shape[0]):
+        gone[w] ^= words[w]
+
+
+@kernel
+def allow_code(code, size, top, allowed):
+    """Say which bins a condition allows that was found by scanning an axis, see scan_axis.
+
+    Returns the first and the last if all between are allowed too, else 1 and 0.
+
+    Parameters
+    ----------
+    code, size, top : int
+    allowed : (256,) uint8, OUT
+    """
+    place, complement = code // 2, code % 2
+    run = True
+    if place == size - 1:
+        first, final = (0, size - 2) if complement else (place, place)
+    elif top >= 0:
+        first, final = (place + 1, top) if complement else (0, place)
+    elif complement:
+        first, final, run = 0, size - 2, False
+    else:
+        first, final = place, place
+    for c in range(256):
+        allowed[c] = first <= c <= final
+    if run:
+        return first, final
+    allowed[place] = 0
+    return 1, 0
+
+
+@finite_kernel
+def best_condition(cells, features, starts, n_bins, top, way, want, total, ridge, slopes, curves):
+    """Return the largest gain of a first-degree condition, its feature and its code.
+
+    Parameters
+    ----------
+    cells : (2 * starts[-1],) float64, sums of ``g`` and ``h`` side by side
+    features : (n_tried,) int64
+    starts, n_bins, top, way, total, ridge : see gain_lines
+    want : int
+    slopes, curves : (at least n_bins.max(),) float64, scratch
+    """
+    best, where = 0.0, features[0] if features.shape[0] > 0 else 0
+    for f in features:
+        take_cells(cells, starts[f], n_bins[f], top[f] >= 0, slopes, curves)
+        axis = slopes, curves, n_bins[f], top[f], 1.0 / total, ridge
+        if want == 0 and way[f] == 0:
+            gain = scan_gains(*axis)
+        else:
+            gain = scan_signed_gains(*axis, want, way[f])
+        if gain > best:
+            best, where = gain, f
+    if best <= 0.0:
+        return 0.0, where, 0
+    take_cells(cells, starts[where], n_bins[where], top[where] >= 0, slopes, curves)
+    axis = slopes, curves, n_bins[where], top[where], 1.0 / total, ridge
+    return best, where, locate_gain(*axis, want, way[where])
