@@ -18,7 +18,7 @@ from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, WORD_DTYPE
 from ruleglm.kernels.columns import PANEL
 from ruleglm.kernels.histograms import SMALL, TILE
 from ruleglm.thresholds import _DOUBT, _DOWN, _UP
-from tests import pricing_cases
+from tests import pricing_cases, test_ridges
 from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
 from tests.reference import cuts as slow_cuts
@@ -29,6 +29,7 @@ from tests.reference import histograms as slow_histograms
 from tests.reference import logistic as slow_logistic
 from tests.reference import numbers as slow_numbers
 from tests.reference import pricing as slow_pricing
+from tests.reference import refit as slow_refit
 from tests.reference import search as slow_search
 from tests.reference import sweeps as slow_sweeps
 from tests.reference import waiting as slow_waiting
@@ -36,6 +37,7 @@ from tests.reference import waiting as slow_waiting
 TWINS = (
     *(slow_histograms, slow_columns, slow_descent, slow_pricing, slow_search, slow_gains),
     slow_extend,
+    slow_refit,
     slow_logistic,
     slow_sweeps,
     slow_cuts,
@@ -738,6 +740,7 @@ CALLS = {
     "gain_lines": lambda: pricing_cases.gain_lines_case(0, 2, 2),
     "gain_pairs": lambda: pricing_cases.gain_pairs_case(0, 1, True),
     "gain_triples": lambda: pricing_cases.gain_triples_case(0, 1),
+    "refit_logistic": lambda: test_ridges.refit_case(0, 70, 1, 2),
     "extend_rules": lambda: pricing_cases.extend_case(0, 2),
     "sweep_column": lambda: ((0,), sweep_case(0, 3)[0]),
     "rate_additions": lambda: additions_case(0, 3),

@@ -22,6 +22,7 @@ from ruleglm.solvers import Solution, refit, run_column_generation
 from ruleglm.solvers.columns import KEEP_ABOVE, shrink_ridges
 from ruleglm.solvers.master import debias_ridge
 from ruleglm.solvers.pursuit import run_pursuit
+from ruleglm.solvers.ridges import refit_along
 from ruleglm.solvers.signed import check_signs
 from ruleglm.solvers.standing import PursuitModel
 from ruleglm.training import SHRINK_TOL, FitRows, FitSettings
@@ -342,14 +343,9 @@ def shrink(
     first = 1 + len(model.linear)
     coef = np.concatenate([model.coef[:first], model.coef[first:][order]])
     held.set_coefficients(coef)
-    loose = tol > SHRINK_TOL
-    coefs: list[FloatArray] = []
-    losses: list[float] = []
-    for ridge in sorted(ridges, reverse=True):
-        coef = refit(held, coef, shrink_ridges(held, ridge / rows.size), tol, loose=loose).coef
-        coefs.append(coef)
-        losses.append(float(held.losses((0.0,))[0]))
-    check_signs(np.array(coefs), held.column_signs())
+    wanted = np.array([shrink_ridges(held, ridge / rows.size) for ridge in sorted(ridges)[::-1]])
+    coefs, losses = refit_along(held, coef, wanted, tol, loose=tol > SHRINK_TOL)
+    check_signs(coefs, held.column_signs())
     return PathModel(
         model.price,
         np.nan,
@@ -357,8 +353,8 @@ def shrink(
         tuple(held.degrees),
         model.linear,
         held.supports(),
-        np.array(coefs[::-1]),
-        np.array(losses[::-1]),
+        coefs[::-1],
+        losses[::-1],
         NO_SOLUTION,
         PURSUED,
     )

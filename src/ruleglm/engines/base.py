@@ -250,6 +250,14 @@ class Engine(Protocol):
         gains with them; see `kernels.extend_rules`.
         """
 
+    def refit(
+        self, coef: FloatArray, ridges: FloatArray, tol: float, loose: bool
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Refit the model, which stands at ``coef``, at several ridges; None if that is not known.
+
+        Returns coefficients and mean losses, see `kernels.refit_logistic`. The model stays.
+        """
+
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows.
 

@@ -41,12 +41,15 @@ from ruleglm.engines.gram import ColumnSums, RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.losses import RowLosses
 from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
-from ruleglm.families import Family
+from ruleglm.families import Binomial, Family
 from ruleglm.parallel import Workers
 from ruleglm.storage import rows_beside
 
 FEW_ROWS = 1 << 18
 """Rows up to which both derivatives are kept where one is asked for: the other will be, soon."""
+
+ROWS_ALONE = 1 << 15
+"""Rows up to which a refit by one kernel takes no longer than one that threads share."""
 
 
 class LocalEngine(HeldColumns):
@@ -427,6 +430,21 @@ class LocalEngine(HeldColumns):
         if self._lines is None:
             self._lines = codes_by_rows(self.codes)
         return self._lines
+
+    def refit(
+        self, coef: FloatArray, ridges: FloatArray, tol: float, loose: bool
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Refit the model at several ridges in one kernel, on one thread."""
+        most = FEW_ROWS if self.workers.n_threads == 1 else ROWS_ALONE
+        if not isinstance(self.family, Binomial) or self.n_rows > most:
+            return None
+        rows = self._losses.y, self._eta.copy(), self._losses.weights(slice(None))
+        terms = self.linear, self._columns
+        coefs, losses, given = np.empty(ridges.shape), np.empty(len(ridges)), np.empty(2)
+        kernels.sum_logistic(*rows[:2], rows[1], 0.0, rows[2], given)
+        if not kernels.refit_logistic(*rows, *terms, coef, ridges, tol, loose, coefs, losses):
+            return None
+        return coefs, losses + (self.losses((0.0,))[0] - given[0])
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""

@@ -32,6 +32,7 @@ class RowLosses:
 
     Attributes
     ----------
+    y : (n_rows,) float64
     blocks : list of slice, all rows
     """
 
@@ -43,7 +44,7 @@ class RowLosses:
         n_total: int,
         workers: Workers,
     ) -> None:
-        self._y = np.require(y, np.float64, ["C", "W"])
+        self.y = np.require(y, np.float64, ["C", "W"])
         self._family = family
         self._weights = np.require(
             np.array([1.0 / n_total]) if weights is None else weights, np.float64, ["C", "W"]
@@ -62,7 +63,7 @@ class RowLosses:
         """Return the mean loss after each step length along a direction."""
 
         def total(rows: slice) -> FloatArray:
-            given = self._y[rows], eta[rows], direction[rows]
+            given = self.y[rows], eta[rows], direction[rows]
             weights = self.weights(rows)
             return np.array([self._family.loss_along(*given, step, weights) for step in steps])
 
@@ -76,7 +77,7 @@ class RowLosses:
 
         def fill(rows: slice) -> None:
             first, second = both[0, rows], both[1, rows]
-            given = self._y[rows], eta[rows], self.weights(rows)
+            given = self.y[rows], eta[rows], self.weights(rows)
             self._family.fill_derivatives(*given, first, second)
 
         self._workers.map(fill, self.blocks, self._work)
@@ -87,7 +88,7 @@ class RowLosses:
         out = np.empty(len(eta))
 
         def fill(rows: slice) -> None:
-            values = self._family.gradient_and_hessian(self._y[rows], eta[rows])[which]
+            values = self._family.gradient_and_hessian(self.y[rows], eta[rows])[which]
             np.multiply(values, self.weights(rows), out=out[rows])
 
         self._workers.map(fill, self.blocks, self._work)

@@ -276,6 +276,9 @@ class PartsEngine(HeldColumns):
     def extend(self, bases: Bases, yardstick: Yardstick) -> None:
         """Say that rules are extended from histograms: rows are in several places."""
 
+    def refit(self, coef: FloatArray, ridges: FloatArray, tol: float, loose: bool) -> None:
+        """Say that refits are led from here: rows are in several places."""
+
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""
         if self.n_rows * (len(self.n_bins) + 8) > MAX_GATHERED:

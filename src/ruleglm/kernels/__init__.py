@@ -40,6 +40,7 @@ from ruleglm.kernels.pricing import (
     score_pairs,
     score_triples,
 )
+from ruleglm.kernels.refit import refit_logistic
 from ruleglm.kernels.search import search_branch
 from ruleglm.kernels.sweeps import rate_additions, rate_swaps, sweep_column
 from ruleglm.kernels.waiting import await_change
@@ -82,6 +83,7 @@ KERNELS = (
     gain_pairs,
     gain_triples,
     extend_rules,
+    refit_logistic,
     sweep_column,
     rate_additions,
     rate_swaps,
@@ -115,6 +117,7 @@ __all__ = [
     "logistic_loss",
     "rate_additions",
     "rate_swaps",
+    "refit_logistic",
     "scan_axis",
     "scan_gains",
     "scan_second_degree",
