@@ -46,7 +46,7 @@ HeldOutScore = Callable[[PathModel, int, Units, IntArray], float]
 HeldOutLosses = Callable[[Any, Units, Sequence[PathModel]], FloatArray]
 
 
-WORTH_THREADS = 7_000_000
+WORTH_THREADS = 300_000
 """Rows times the square of the columns from which on folds are fitted at the same time."""
 
 FOLD_TOL = 1e-5

@@ -290,21 +290,30 @@ def sum_columns(columns, values, begin, end, out):
     begin, end : int, the rows to add up; ``begin`` is a multiple of 64
     out : (n_columns,) float64, OUT
     """
-    one = np.int64(1)
     for a in range(columns.shape[0]):
         out[a] = 0.0
-    for first in range(begin, end, 64):
-        count = min(64, end - first)
-        row_values = values[first : first + count]
+    one = np.int64(1)
+    blocks = begin + (end - begin) // 256 * 256
+    for first in range(begin, blocks, 256):
+        rows, w = values[first : first + 256], first >> 6
         for a in range(columns.shape[0]):
-            word = np.int64(columns[a, first >> 6])
+            word_0, word_1 = np.int64(columns[a, w]), np.int64(columns[a, w + 1])
+            word_2, word_3 = np.int64(columns[a, w + 2]), np.int64(columns[a, w + 3])
             total = 0.0
-            if count == 64:
-                for r in range(64):
-                    total += row_values[r] if (word & (one << np.int64(r))) != 0 else 0.0
-            else:
-                for r in range(count):
-                    total += row_values[r] if (word & (one << np.int64(r))) != 0 else 0.0
+            for r in range(64):
+                bit = one << np.int64(r)
+                x = rows[r] if (word_0 & bit) != 0 else 0.0
+                x += rows[64 + r] if (word_1 & bit) != 0 else 0.0
+                y = rows[128 + r] if (word_2 & bit) != 0 else 0.0
+                y += rows[192 + r] if (word_3 & bit) != 0 else 0.0
+                total += x + y
+            out[a] += total
+    for first in range(blocks, end, 64):
+        rows = values[first : min(first + 64, end)]
+        for a in range(columns.shape[0]):
+            word, total = np.int64(columns[a, first >> 6]), 0.0
+            for r in range(rows.shape[0]):
+                total += rows[r] if (word & (one << np.int64(r))) != 0 else 0.0
             out[a] += total
 
 
@@ -391,9 +400,11 @@ def add_terms(intercept, lines, slopes, columns, coefficients, begin, end, out):
     begin, end : int, the rows to change; ``begin`` is a multiple of 64
     out : (n_rows,) float64, OUT, added to
     """
+    one, used = np.int64(1), np.flatnonzero(coefficients)
+    fours = used.shape[0] // 4 * 4
     for first in range(begin, end, 64):
         count = min(64, end - first)
-        rows = out[first : first + count]
+        rows, w = out[first : first + count], first >> 6
         for r in range(count):
             rows[r] += intercept
         for j in range(lines.shape[0]):
@@ -401,19 +412,27 @@ def add_terms(intercept, lines, slopes, columns, coefficients, begin, end, out):
                 line = lines[j, first : first + count]
                 for r in range(count):
                     rows[r] += slopes[j] * line[r]
-        for a in range(columns.shape[0]):
-            word = np.int64(columns[a, first >> 6])
-            if word != 0 and coefficients[a] != 0.0:
-                add_word(word, coefficients[a], rows)
-
-
-@kernel
-def add_word(word, coefficient, rows):
-    """Add a coefficient to the rows, at most 64, that a word has; the last OUT."""
-    one = np.int64(1)
-    if rows.shape[0] == 64:
-        for r in range(64):
-            rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0
-    else:
-        for r in range(rows.shape[0]):
-            rows[r] += coefficient if (word & (one << np.int64(r))) != 0 else 0.0
+        k = 0
+        while k < fours and count == 64:
+            a, b, c, d = used[k], used[k + 1], used[k + 2], used[k + 3]
+            word_a, word_b = np.int64(columns[a, w]), np.int64(columns[b, w])
+            word_c, word_d = np.int64(columns[c, w]), np.int64(columns[d, w])
+            beta_a, beta_b = coefficients[a], coefficients[b]
+            beta_c, beta_d = coefficients[c], coefficients[d]
+            for r in range(64):
+                bit = one << np.int64(r)
+                x = beta_a if (word_a & bit) != 0 else 0.0
+                x += beta_b if (word_b & bit) != 0 else 0.0
+                y = beta_c if (word_c & bit) != 0 else 0.0
+                y += beta_d if (word_d & bit) != 0 else 0.0
+                rows[r] += x + y
+            k += 4
+        while k < used.shape[0]:
+            word, beta = np.int64(columns[used[k], w]), coefficients[used[k]]
+            if count == 64:
+                for r in range(64):
+                    rows[r] += beta if (word & (one << np.int64(r))) != 0 else 0.0
+            else:
+                for r in range(count):
+                    rows[r] += beta if (word & (one << np.int64(r))) != 0 else 0.0
+            k += 1

@@ -12,8 +12,8 @@ from ruleglm.kernels.logistic import exp_below, log1p_unit
 MAX_STEPS = 100
 """Newton steps at one ridge."""
 
-SLOW = 0.2
-"""Share of what the last step promised, above which second derivatives are looked at again."""
+PATIENCE = 4.0
+"""Steps that the second derivatives of all pairs cost, about: as many more are taken without."""
 
 ARMIJO = 1e-4
 LEAST_STEP = 2.0**-24
@@ -64,7 +64,8 @@ def refit_logistic(y, eta, weights, lines, columns, start, ridges, tol, loose, c
                 fill_gram(second, lines, columns, gram)
                 known = True
             promise = solve_step(gram, ridge, slope, factor, delta)
-            if (promise > SLOW * last or not promise >= 0.0) and not fresh:
+            slow = promise > tol and np.log(promise / tol) > PATIENCE * np.log(last / promise)
+            if (slow or not promise >= 0.0) and not fresh:
                 fill_gram(second, lines, columns, gram)
                 fresh = True
                 promise = solve_step(gram, ridge, slope, factor, delta)
