@@ -7,6 +7,9 @@ from ruleglm.engines.base import Engine
 from ruleglm.solvers.cholesky import solve_positive
 from ruleglm.solvers.master import refit
 
+SHARPER = 1e-5
+"""Share of the tolerance that a kernel is given, whose steps cost little, unless it is loose."""
+
 
 def refit_along(
     engine: Engine, coef: FloatArray, ridges: FloatArray, tol: float, *, loose: bool
@@ -28,7 +31,7 @@ def refit_along(
     if not engine.column_signs().any():
         if engine.exact_gram:
             return solve_along(engine, coef, ridges)
-        found = engine.refit(coef, ridges, tol, loose)
+        found = engine.refit(coef, ridges, tol if loose else SHARPER * tol, loose)
         if found is not None:
             return found
     coefs, losses = np.empty(ridges.shape), np.empty(len(ridges))
