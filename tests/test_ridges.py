@@ -120,12 +120,13 @@ def test_the_model_stays_where_it_is():
     assert engine.losses((0.0,))[0] == before
 
 
-def test_many_rows_are_left_to_threads(monkeypatch):
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_very_many_rows_are_left_to_threads(n_threads, monkeypatch):
     _, codes, y, rules = random_problem(5, "binomial")
-    monkeypatch.setattr("ruleglm.engines.local.ROWS_ALONE", len(y) - 1)
-    for n_threads, known in ((1, True), (2, False)):
-        engine = build_engine(codes, y, FAMILIES["binomial"](), rules, n_threads=n_threads)
-        coef = null_coefficients(engine)
-        engine.set_coefficients(coef)
+    engine = build_engine(codes, y, FAMILIES["binomial"](), rules, n_threads=n_threads)
+    coef = null_coefficients(engine)
+    engine.set_coefficients(coef)
+    for most, known in ((len(y), True), (len(y) - 1, False)):
+        monkeypatch.setattr("ruleglm.engines.local.FEW_ROWS", most)
         found = engine.refit(coef, np.full((1, len(coef)), 0.01), 1e-9, False)
         assert (found is not None) == known

@@ -46,10 +46,10 @@ from ruleglm.parallel import Workers
 from ruleglm.storage import rows_beside
 
 FEW_ROWS = 1 << 18
-"""Rows up to which both derivatives are kept where one is asked for: the other will be, soon."""
+"""Rows up to which both derivatives are kept where one is asked for: the other will be, soon.
 
-ROWS_ALONE = 1 << 15
-"""Rows up to which a refit by one kernel takes no longer than one that threads share."""
+Up to as many, refits are by one kernel, whatever the number of threads: more are left to these.
+"""
 
 
 class LocalEngine(HeldColumns):
@@ -435,8 +435,7 @@ class LocalEngine(HeldColumns):
         self, coef: FloatArray, ridges: FloatArray, tol: float, loose: bool
     ) -> tuple[FloatArray, FloatArray] | None:
         """Refit the model at several ridges in one kernel, on one thread."""
-        most = FEW_ROWS if self.workers.n_threads == 1 else ROWS_ALONE
-        if not isinstance(self.family, Binomial) or self.n_rows > most:
+        if not isinstance(self.family, Binomial) or self.n_rows > FEW_ROWS:
             return None
         rows = self._losses.y, self._eta.copy(), self._losses.weights(slice(None))
         terms = self.linear, self._columns
