@@ -8,11 +8,13 @@ from numpy.testing import assert_allclose
 
 from ruleglm import kernels
 from ruleglm.families import FAMILIES
+from ruleglm.kernels.refit import GRAM_WANTED, MAX_STEPS
 from ruleglm.solvers.columns import null_coefficients, shrink_ridges
 from ruleglm.solvers.master import refit
 from ruleglm.solvers.ridges import refit_along
+from tests.reference import logistic as slow_logistic
 from tests.reference import refit as slow_refit
-from tests.reference.columns import pack_rows
+from tests.reference.columns import pack_rows, unpack_rows
 from tests.test_master import build_engine, random_problem
 
 RIDGES = (0.1, 0.01, 1e-3, 1e-5)
@@ -28,15 +30,18 @@ def refit_case(seed, n_rows, n_lines, n_rules, *, weighted=False, offset=False):
     y = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-rng.normal(size=len(every)) @ every))) * 1.0
     weights = rng.exponential(size=n_rows) if weighted else np.ones(1)
     weights = weights / (weights.sum() if weighted else n_rows)
-    start = 0.3 * rng.normal(size=len(every))
-    eta = start @ every + (rng.normal(size=n_rows) if offset else 0.0)
-    ridges = np.array(RIDGES)[:, None] * np.r_[0.0, rng.uniform(0.1, 1.0, len(every) - 1)]
-    rows = y, eta, weights, lines, pack_rows(dense)
-    shape = ridges.shape
-    return (*rows, start, ridges, 1e-13, False), np.full(shape, np.nan), np.full(shape[0], np.nan)
+    coef = 0.3 * rng.normal(size=len(every))
+    eta = coef @ every + (rng.normal(size=n_rows) if offset else 0.0)
+    ridge = rng.choice(RIDGES) * np.r_[0.0, rng.uniform(0.1, 1.0, len(every) - 1)]
+    first, second, loss = np.empty(n_rows), np.empty(n_rows), np.empty(2)
+    slow_logistic.logistic_derivatives(y, eta, np.broadcast_to(weights, n_rows), first, second)
+    slow_logistic.sum_logistic(y, eta, 0.0, 0.0, np.broadcast_to(weights, n_rows), loss)
+    state = np.array([loss[0], np.inf, 0.0, 1.0])
+    inputs = y, weights, lines, pack_rows(dense), every * second @ every.T, ridge, 1e-13, False
+    return inputs, state, coef, eta, first, second
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(
     seeds,
     st.sampled_from([40, 64, 200, 700]),
@@ -46,17 +51,20 @@ def refit_case(seed, n_rows, n_lines, n_rules, *, weighted=False, offset=False):
     st.booleans(),
 )
 def test_the_kernel_equals_its_twin(seed, n_rows, n_lines, n_rules, weighted, offset):
-    case = refit_case(seed, n_rows, n_lines, n_rules, weighted=weighted, offset=offset)
-    inputs, *outputs = case
-    theirs = [out.copy() for out in outputs]
+    inputs, *ours = refit_case(seed, n_rows, n_lines, n_rules, weighted=weighted, offset=offset)
+    _, _, lines, columns, gram, ridge, tol, loose = inputs
+    every = np.vstack([np.ones(n_rows), lines, unpack_rows(columns)[:, :n_rows]])
+    theirs = [out.copy() for out in ours]
     with np.errstate(over="ignore"):  # bits of words, where kernels are not compiled
-        assert kernels.refit_logistic(inputs[0], inputs[1].copy(), *inputs[2:], *outputs)
+        while kernels.refit_logistic(*inputs[:4], gram, ridge, tol, loose, *ours) == GRAM_WANTED:
+            gram = every * ours[-1] @ every.T
+            ours[0][3] = 1.0
     slow_refit.refit_logistic(*inputs, *theirs)
-    assert_allclose(outputs[0], theirs[0], rtol=1e-4, atol=1e-4)
-    objectives = [
-        losses + 0.5 * (inputs[6] * coefs**2).sum(axis=1) for coefs, losses in (outputs, theirs)
-    ]
-    assert_allclose(*objectives, rtol=0.0, atol=1e-11)
+    assert ours[0][2] < MAX_STEPS
+    assert_allclose(ours[1], theirs[1], rtol=1e-4, atol=1e-4)
+    assert_allclose(ours[2], theirs[2], rtol=1e-3, atol=1e-3)
+    objectives = [out[0][0] + 0.5 * ridge @ out[1] ** 2 for out in (ours, theirs)]
+    assert objectives[0] == pytest.approx(objectives[1], abs=1e-11)
 
 
 def one_by_one(engine, coef, ridges, tol):

@@ -437,13 +437,23 @@ class LocalEngine(HeldColumns):
         """Refit the model at several ridges in one kernel, on one thread."""
         if not isinstance(self.family, Binomial) or self.n_rows > FEW_ROWS:
             return None
-        rows = self._losses.y, self._eta.copy(), self._losses.weights(slice(None))
-        terms = self.linear, self._columns
-        coefs, losses, given = np.empty(ridges.shape), np.empty(len(ridges)), np.empty(2)
-        kernels.sum_logistic(*rows[:2], rows[1], 0.0, rows[2], given)
-        if not kernels.refit_logistic(*rows, *terms, coef, ridges, tol, loose, coefs, losses):
-            return None
-        return coefs, losses + (self.losses((0.0,))[0] - given[0])
+        rows = self._losses.y, self._losses.weights(slice(None)), self.linear, self._columns
+        coefs, losses, known = np.empty(ridges.shape), np.empty(len(ridges)), np.empty(2)
+        here = coef.copy(), self._eta.copy(), *self._both_rows().copy()
+        kernels.sum_logistic(self._losses.y, self._eta, self._eta, 0.0, rows[1], known)
+        state = np.array([known[0], np.inf, 0.0, 0.0])
+        for k, ridge in enumerate(ridges):
+            state[1:3] = np.inf, 0.0
+            while answer := kernels.refit_logistic(
+                *rows, self.gram(), ridge, tol, loose, state, *here
+            ):
+                if answer == kernels.FAILED:
+                    return None
+                self._frozen, self._gram, self._fresh = here[-1].copy(), None, False
+                self._gram = self.gram_rows(0)
+                state[3] = 1.0
+            coefs[k], losses[k] = here[0], state[0]
+        return coefs, losses + (self.losses((0.0,))[0] - known[0])
 
     def gather(self) -> tuple[CodeArray, FloatArray]:
         """Return the codes and the weighted gradient of all rows."""

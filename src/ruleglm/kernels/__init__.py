@@ -40,7 +40,7 @@ from ruleglm.kernels.pricing import (
     score_pairs,
     score_triples,
 )
-from ruleglm.kernels.refit import refit_logistic
+from ruleglm.kernels.refit import FAILED, refit_logistic
 from ruleglm.kernels.search import search_branch
 from ruleglm.kernels.sweeps import rate_additions, rate_swaps, sweep_column
 from ruleglm.kernels.waiting import await_change
@@ -91,6 +91,7 @@ KERNELS = (
 )
 
 __all__ = [
+    "FAILED",
     "KERNELS",
     "add_terms",
     "await_change",

@@ -400,8 +400,11 @@ def add_terms(intercept, lines, slopes, columns, coefficients, begin, end, out):
     begin, end : int, the rows to change; ``begin`` is a multiple of 64
     out : (n_rows,) float64, OUT, added to
     """
-    one, used = np.int64(1), np.flatnonzero(coefficients)
-    fours = used.shape[0] // 4 * 4
+    one, used, n_used = np.int64(1), np.empty(columns.shape[0], np.int64), 0
+    for a in range(columns.shape[0]):
+        used[n_used] = a
+        n_used += coefficients[a] != 0.0
+    fours = n_used // 4 * 4
     for first in range(begin, end, 64):
         count = min(64, end - first)
         rows, w = out[first : first + count], first >> 6
@@ -427,7 +430,7 @@ def add_terms(intercept, lines, slopes, columns, coefficients, begin, end, out):
                 y += beta_d if (word_d & bit) != 0 else 0.0
                 rows[r] += x + y
             k += 4
-        while k < used.shape[0]:
+        while k < n_used:
             word, beta = np.int64(columns[used[k], w]), coefficients[used[k]]
             if count == 64:
                 for r in range(64):

@@ -67,7 +67,8 @@ def extend_rules(
     slopes, curves = np.empty(256), np.empty(256)
     allowed = np.empty(256, np.uint8)
     for a in range(columns.shape[0]):
-        words[:] = columns[a]
+        for w in range(words.shape[0]):
+            words[w] = columns[a, w]
         fill_rule(lines, words, features, starts, values, whole, cells)
         degree, bar, want, n_steps[a] = degrees[a], least[a], wants[a], 0
         while degree < most:
@@ -113,12 +114,13 @@ def fill_rule(lines, words, features, starts, values, whole, cells):
 @kernel
 def refill_rule(lines, words, gone, features, starts, values, cells):
     """Bring both histograms of a rule to the rows that stayed, where others have gone; last OUT."""
+    inside = np.bool_(False)  # as a word in the call it would be a type of its own
     if count_words(gone) < count_words(words):
-        fill_cells(lines, gone, False, features, starts, values[0], values[1], -1.0, cells)
+        fill_cells(lines, gone, inside, features, starts, values[0], values[1], -1.0, cells)
         return
     for c in range(cells.shape[0]):
         cells[c] = 0.0
-    fill_cells(lines, words, False, features, starts, values[0], values[1], 1.0, cells)
+    fill_cells(lines, words, inside, features, starts, values[0], values[1], 1.0, cells)
 
 
 @kernel

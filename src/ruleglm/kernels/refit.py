@@ -1,11 +1,11 @@
-"""Refits of one model of two classes at several ridges, from the first row to the last coefficient.
+"""Refits of models of two classes: Newton's method, from the first row to the last coefficient.
 
 Between two sums over a few thousand rows Python would take longer than the sums do.
 """
 
 import numpy as np
 
-from ruleglm.kernels.columns import add_terms, gram_lines, sum_columns, sum_lines, weighted_gram
+from ruleglm.kernels.columns import add_terms, sum_columns
 from ruleglm.kernels.compile import kernel
 from ruleglm.kernels.logistic import exp_below, log1p_unit
 
@@ -23,84 +23,78 @@ LONGEST_STEP = 1e6
 LEAST_UNIT = 1e-300
 """Of second derivatives that are all zero, or nearly."""
 
+DONE, GRAM_WANTED, FAILED = 0, 1, 2
+
 
 @kernel
-def refit_logistic(y, eta, weights, lines, columns, start, ridges, tol, loose, coefs, losses):
-    """Minimise the mean logistic loss plus half the ridges times squares, ridge after ridge.
+def refit_logistic(
+    y, weights, lines, columns, gram, ridge, tol, loose, state, coef, eta, first, second
+):
+    """Minimise the mean logistic loss plus half a ridge times squares, from where the model stands.
 
-    Each refit begins where the last one ended. Steps are Newton's, with second derivatives that are
-    kept while they serve; one too long is halved. The order is intercept, lines, rules.
+    Steps are Newton's, with second derivatives that are kept while they serve; one too long is
+    halved. The order of coefficients is intercept, lines, rules.
 
     Parameters
     ----------
     y : (n_rows,) float64
-    eta : (n_rows,) float64, the linear predictor at ``start``; overwritten
     weights : (n_rows,) float64, or (1,), the same for all rows
     lines : (n_lines, n_rows) float64
     columns : (n_rules, n_words) uint64
-    start : (n_columns,) float64
-    ridges : (n_ridges, n_columns) float64
+    gram : (n_columns, n_columns) float64, second derivatives, here or not far from here
+    ridge : (n_columns,) float64
     tol : float, a step that promises less than this decrease is the last one
     loose : bool, whether it is left out if it is not the first one
-    coefs : (n_ridges, n_columns) float64, OUT
-    losses : (n_ridges,) float64, OUT, without what targets that are no classes have in themselves
+    state : (4,) float64, OUT: the mean loss, what the last step promised, how many were taken, and
+        whether the second derivatives are those here
+    coef : (n_columns,) float64, OUT
+    eta : (n_rows,) float64, OUT, the linear predictor
+    first, second : (n_rows,) float64, OUT, derivatives of each row's weighted loss
 
     Returns
     -------
-    bool, whether all of them were found
+    int, `DONE`; or `GRAM_WANTED` where the call should be repeated with second derivatives of where
+    it has got to; or `FAILED`
     """
-    n_rows, size = eta.shape[0], start.shape[0]
-    first, second, move = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    gram, factor = np.empty((size, size)), np.empty((size, size))
-    slope, delta, coef = np.empty(size), np.empty(size), start.copy()
-    loss = pass_rows(y, eta, weights, first, second)
-    known = False
-    for j in range(ridges.shape[0]):
-        ridge, last, done = ridges[j], np.inf, False
-        for step in range(MAX_STEPS):
-            fill_slope(first, lines, columns, coef, ridge, slope)
-            fresh = not known
-            if fresh:
-                fill_gram(second, lines, columns, gram)
-                known = True
-            promise = solve_step(gram, ridge, slope, factor, delta)
-            slow = promise > tol and np.log(promise / tol) > PATIENCE * np.log(last / promise)
-            if (slow or not promise >= 0.0) and not fresh:
-                fill_gram(second, lines, columns, gram)
-                fresh = True
-                promise = solve_step(gram, ridge, slope, factor, delta)
-            if not (0.0 <= promise < np.inf):
-                return False
-            final = promise <= tol
-            if final and loose and step > 0:
-                done = True
+    n_rows, size, n_lines = eta.shape[0], coef.shape[0], lines.shape[0]
+    begin = np.int64(0)  # as a number in the call it would be a type of its own
+    move, factor = np.empty(n_rows), np.empty((size, size))
+    slope, delta = np.empty(size), np.empty(size)
+    while state[2] < MAX_STEPS:
+        fill_slope(first, lines, columns, coef, ridge, slope)
+        promise = solve_step(gram, ridge, slope, factor, delta)
+        slow = promise > tol and np.log(promise / tol) > PATIENCE * np.log(state[1] / promise)
+        if (slow or not promise >= 0.0) and state[3] == 0.0:
+            return GRAM_WANTED
+        if not (0.0 <= promise < np.inf):
+            return FAILED
+        final = promise <= tol
+        if final and loose and state[2] > 0:
+            return DONE
+        for i in range(n_rows):
+            move[i] = 0.0
+        slopes, steps = delta[1 : 1 + n_lines], delta[1 + n_lines :]
+        add_terms(delta[0], lines, slopes, columns, steps, begin, n_rows, move)
+        before, length = state[0] + price_at(coef, delta, 0.0, ridge), 1.0
+        for i in range(n_rows):
+            eta[i] += move[i]
+        while length >= LEAST_STEP:
+            state[0] = pass_rows(y, eta, weights, first, second)
+            after = state[0] + price_at(coef, delta, length, ridge)
+            if after <= before - ARMIJO * length * promise or (final and after <= before + tol):
                 break
-            move[:] = 0.0
-            slopes, steps = delta[1 : 1 + lines.shape[0]], delta[1 + lines.shape[0] :]
-            add_terms(delta[0], lines, slopes, columns, steps, 0, n_rows, move)
-            before, length = loss + price_at(coef, delta, 0.0, ridge), 1.0
+            length *= 0.5
             for i in range(n_rows):
-                eta[i] += move[i]
-            while length >= LEAST_STEP:
-                loss = pass_rows(y, eta, weights, first, second)
-                after = loss + price_at(coef, delta, length, ridge)
-                if after <= before - ARMIJO * length * promise or (final and after <= before + tol):
-                    break
-                length *= 0.5
-                for i in range(n_rows):
-                    eta[i] -= length * move[i]
-            if length < LEAST_STEP:
-                return False
-            for a in range(size):
-                coef[a] += length * delta[a]
-            last = promise if length == 1.0 else np.inf
-            if final:
-                done = True
-                break
-        if not done:
-            return False
-        coefs[j], losses[j] = coef, loss
-    return True
+                eta[i] -= length * move[i]
+        if length < LEAST_STEP:
+            return FAILED
+        for a in range(size):
+            coef[a] += length * delta[a]
+        state[1], state[3] = promise if length == 1.0 else np.inf, 0.0
+        state[2] += 1.0
+        if final:
+            return DONE
+    return FAILED
 
 
 @kernel
@@ -132,36 +126,10 @@ def fill_slope(first, lines, columns, coef, ridge, slope):
         for i in range(first.shape[0]):
             total += line[i] * first[i]
         slope[1 + j] = total
-    sum_columns(columns, first, 0, first.shape[0], slope[1 + n_lines :])
+    begin = np.int64(0)
+    sum_columns(columns, first, begin, first.shape[0], slope[1 + n_lines :])
     for a in range(slope.shape[0]):
         slope[a] += ridge[a] * coef[a]
-
-
-@kernel
-def fill_gram(second, lines, columns, gram):
-    """Compute the second derivatives of the loss by all pairs of coefficients, the last OUT."""
-    n_rows, n_lines, n_rules = second.shape[0], lines.shape[0], columns.shape[0]
-    ahead = 1 + n_lines
-    outer = np.empty((ahead, ahead))
-    gram_lines(lines, second, 0, n_rows, outer)
-    gram[:ahead, :ahead] = outer
-    if n_rules == 0:
-        return
-    unit = LEAST_UNIT
-    for i in range(n_rows):
-        unit = max(unit, second[i])
-    scaled = np.empty(n_rows, np.float32)
-    for i in range(n_rows):
-        scaled[i] = np.float32(second[i] / unit)
-    block, across = np.empty((n_rules, n_rules)), np.empty((n_rules, n_lines))
-    weighted_gram(columns, scaled, 0, 0, n_rows, block)
-    sum_lines(columns, lines, second, 0, n_rows, across)
-    for a in range(n_rules):
-        gram[ahead + a, 0] = gram[0, ahead + a] = unit * block[a, a]
-        for j in range(n_lines):
-            gram[ahead + a, 1 + j] = gram[1 + j, ahead + a] = across[a, j]
-        for b in range(n_rules):
-            gram[ahead + a, ahead + b] = unit * block[a, b]
 
 
 @kernel

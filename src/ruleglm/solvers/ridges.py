@@ -4,11 +4,16 @@ import numpy as np
 
 from ruleglm.dtypes import FloatArray
 from ruleglm.engines.base import Engine
+from ruleglm.families import Binomial
 from ruleglm.solvers.cholesky import solve_positive
 from ruleglm.solvers.master import refit
 
 SHARPER = 1e-5
-"""Share of the tolerance that a kernel is given, whose steps cost little, unless it is loose."""
+"""Share of the tolerance for two classes: a kernel and steps one by one have to meet.
+
+With more of it they would end in different places, and rows in one place and in several give
+different models.
+"""
 
 
 def refit_along(
@@ -28,10 +33,12 @@ def refit_along(
     coefs : (n_ridges, n_columns) float64
     losses : (n_ridges,) float64, mean losses
     """
+    if not loose and isinstance(engine.family, Binomial):
+        tol *= SHARPER
     if not engine.column_signs().any():
         if engine.exact_gram:
             return solve_along(engine, coef, ridges)
-        found = engine.refit(coef, ridges, tol if loose else SHARPER * tol, loose)
+        found = engine.refit(coef, ridges, tol, loose)
         if found is not None:
             return found
     coefs, losses = np.empty(ridges.shape), np.empty(len(ridges))
