@@ -24,7 +24,6 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LONG_NUMBER = re.compile(r"\d+\.\d{12,}(e0)?")
-DECIMAL = re.compile(r"-?\b\d+\.\d+\b(?!\.)")
 
 
 class Example(NamedTuple):
@@ -56,28 +55,12 @@ def run_example(page, example, namespace):
 
 
 def agree(shown, printed):
-    """Compare two outputs, since other processors round otherwise.
-
-    Numbers of twelve decimals and more need agree to 1e-8 only. Others may be one off in their last
-    decimal, unless parts of what is printed are not shown.
-    """
-    rounded = [] if "..." in shown else [(DECIMAL, rounded_alike)]
-    for form, alike in ((LONG_NUMBER, nearly_equal), *rounded):
-        pairs = zip(form.finditer(shown), form.finditer(printed), strict=False)
-        if not all(alike(one[0], other[0]) for one, other in pairs):
-            return False
-        shown, printed = (form.sub("[number]", text) for text in (shown, printed))
+    """Compare two outputs; numbers of twelve decimals and more need agree to 1e-8 only."""
+    pairs = zip(LONG_NUMBER.finditer(shown), LONG_NUMBER.finditer(printed), strict=False)
+    if not all(math.isclose(float(a[0]), float(b[0]), rel_tol=1e-8) for a, b in pairs):
+        return False
+    shown, printed = (LONG_NUMBER.sub("[number]", text) for text in (shown, printed))
     return doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS)
-
-
-def nearly_equal(shown, printed):
-    return math.isclose(float(shown), float(printed), rel_tol=1e-8)
-
-
-def rounded_alike(shown, printed):
-    """Whether two numbers differ by one in the last decimal of the shorter one at most."""
-    decimals = min(len(number.partition(".")[2]) for number in (shown, printed))
-    return abs(float(shown) - float(printed)) <= 1.001 * 10.0**-decimals
 
 
 def update_page(page):
