@@ -13,11 +13,11 @@ import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.bins import span_mask
-from ruleglm.dtypes import INDEX_DTYPE, BoolArray, FloatArray, IntArray
+from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
 from ruleglm.engines.base import BOTH, Engine
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.gains import MAX_CELLS, GainPricer
-from ruleglm.pricing.vocabulary import ConditionTable
+from ruleglm.pricing.vocabulary import ConditionTable, mark
 from ruleglm.pricing.worth import Candidate, rule_cost
 
 
@@ -140,14 +140,6 @@ def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
     tried = tuple(feature for feature, _ in rule)
     every = (rule, table.degree(rule)), *shorten(table, rule)
     return [Base(base, degree, tuple(f for f, _ in base), tried) for base, degree in every]
-
-
-def mark(features: Sequence[Sequence[int]], n_features: int) -> BoolArray:
-    """Return which features each of some lists has, shape (n_lists, n_features)."""
-    marks = np.zeros((len(features), n_features), np.bool_)
-    rows = np.repeat(np.arange(len(features)), [len(one) for one in features])
-    marks[rows, [feature for one in features for feature in one]] = True
-    return marks
 
 
 def judge(

@@ -131,10 +131,7 @@ class ConditionTable:
 
     def features_of(self, rules: Sequence[BinRule]) -> BoolArray:
         """Return the features that each rule has conditions on, shape (n_rules, n_features)."""
-        marks = np.zeros((len(rules), len(self.features)), np.bool_)
-        rows = np.repeat(np.arange(len(rules)), [len(rule) for rule in rules])
-        marks[rows, [feature for rule in rules for feature, _ in rule]] = True
-        return marks
+        return mark([[feature for feature, _ in rule] for rule in rules], len(self.features))
 
     def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
         """Yield the sets of features that may share a rule."""
@@ -216,6 +213,14 @@ class ConditionTable:
     def degree(self, rule: Iterable[tuple[int, int]]) -> int:
         """Return the number of elementary conditions of a rule."""
         return sum(self._degree(feature, mask) for feature, mask in rule)
+
+
+def mark(features: Sequence[Sequence[int]], n_features: int) -> BoolArray:
+    """Return which features each of some lists has, shape (n_lists, n_features)."""
+    marks = np.zeros((len(features), n_features), np.bool_)
+    rows = np.repeat(np.arange(len(features)), [len(one) for one in features])
+    marks[rows, [feature for one in features for feature in one]] = True
+    return marks
 
 
 def _top(bins: FeatureBins) -> int:
