@@ -9,9 +9,13 @@ import numpy as np
 
 from ruleglm.kernels.bits import count_bits
 from ruleglm.kernels.compile import kernel
+from ruleglm.kernels.vectors import pack_inside
 
 PANEL = 256
 """Rows of every column unpacked together for the weighted Gram matrix."""
+
+MOST_RUNS = 128
+"""Runs of codes that a condition may have."""
 
 
 @kernel
@@ -28,56 +32,61 @@ def evaluate_rules(codes, features, masks, starts, out):
     """
     n_words = out.shape[1]
     last = ~np.uint64(0) >> np.uint64(64 * n_words - codes.shape[1])
-    table = np.empty(256, np.uint8)
+    runs = np.empty((MOST_RUNS, 2), np.uint8)
     for k in range(starts.shape[0] - 1):
         for w in range(n_words):
             out[k, w] = ~np.uint64(0) if w < n_words - 1 else last
         for c in range(starts[k], starts[k + 1]):
-            first, final = spread_mask(masks[c], table)
-            meet_condition(codes[features[c]], table, first, final, out[k])
+            n_runs = list_runs(masks[c], runs)
+            meet_condition(codes[features[c]], runs, n_runs, out[k])
 
 
 @kernel
-def spread_mask(mask, table):
-    """Spread a mask over the table of all codes, OUT.
+def list_runs(mask, runs):
+    """List the runs of codes that a mask allows; return how many.
 
-    Returns the first and the last code that is allowed if all between are, else 1 and 0.
+    Parameters
+    ----------
+    mask : (4,) uint64, a bit for each code
+    runs : (MOST_RUNS, 2) uint8, OUT: the first code of each, and how many more it has
     """
-    first, final, n_allowed = 256, -1, 0
+    n_runs, before = 0, np.uint64(0)
     for code in range(256):
         bit = (mask[code >> 6] >> np.uint64(code & 63)) & np.uint64(1)
-        table[code] = bit
-        if bit:
-            first, final, n_allowed = min(first, code), code, n_allowed + 1
-    return (first, final) if final - first == n_allowed - 1 else (1, 0)
+        if bit and before:
+            runs[n_runs - 1, 1] += np.uint8(1)
+        elif bit:
+            runs[n_runs, 0], runs[n_runs, 1] = code, 0
+            n_runs += 1
+        before = bit
+    return n_runs
 
 
 @kernel
-def meet_condition(codes, table, first, final, words):
+def meet_condition(codes, runs, n_runs, words):
     """Take out of a column the rows whose codes a condition does not allow.
-
-    Codes of one run, such as those up to a threshold, are compared: vectors can do that.
 
     Parameters
     ----------
     codes : (n_rows,) uint8
-    table : (256,) uint8, whether a code satisfies the condition
-    first, final : int, the run of codes that do, or 1 and 0 if it is no run
+    runs : (at least n_runs, 2) uint8, the runs of codes that it allows, see list_runs
+    n_runs : int
     words : (n_words,) uint64, OUT
     """
-    least = np.uint8(first)
-    width = np.uint8(np.uint8(final) - least)
-    for w in range(words.shape[0]):
-        row_codes = codes[64 * w : 64 * w + 64]
+    n_whole = codes.shape[0] // 64
+    for w in range(n_whole):
         bits = np.uint64(0)
-        if row_codes.shape[0] < 64 or first > final:
-            for r in range(row_codes.shape[0]):
-                bits |= np.uint64(table[row_codes[r]]) << np.uint64(r)
-        else:
-            for r in range(64):
-                inside = np.uint8(row_codes[r] - least) <= width  # what is below wraps around
-                bits |= np.uint64(inside) << np.uint64(r)
+        for k in range(n_runs):
+            bits |= pack_inside(codes, np.uint64(64 * w), runs[k, 0], runs[k, 1])
         words[w] &= bits
+    if n_whole < words.shape[0]:
+        bits = np.uint64(0)
+        for r in range(64 * n_whole, codes.shape[0]):
+            for k in range(n_runs):
+                beyond = np.int64(codes[r]) - np.int64(runs[k, 0])
+                inside = 0 <= beyond <= np.int64(runs[k, 1])
+                bits |= np.uint64(inside) << np.uint64(r - 64 * n_whole)
+        words[n_whole] &= bits
 
 
 @kernel

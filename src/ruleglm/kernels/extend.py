@@ -65,7 +65,7 @@ def extend_rules(
     words, gone = np.empty(columns.shape[1], np.uint64), np.empty(columns.shape[1], np.uint64)
     cells = np.empty(2 * starts[-1])
     slopes, curves = np.empty(256), np.empty(256)
-    allowed = np.empty(256, np.uint8)
+    runs = np.empty((2, 2), np.uint8)
     for a in range(columns.shape[0]):
         for w in range(words.shape[0]):
             words[w] = columns[a, w]
@@ -88,8 +88,8 @@ def extend_rules(
             if way[f] != 0 and code // 2 < n_bins[f] - 1:
                 want = -way[f] if code % 2 else way[f]
             if degree < most:
-                first, final = allow_code(code, n_bins[f], top[f], allowed)
-                narrow(codes[f], allowed, first, final, words, gone)
+                n_runs = allow_code(code, n_bins[f], top[f], runs)
+                narrow(codes[f], runs, n_runs, words, gone)
                 refill_rule(lines, words, gone, features, starts, values, cells)
 
 
@@ -124,51 +124,53 @@ def refill_rule(lines, words, gone, features, starts, values, cells):
 
 
 @kernel
-def narrow(codes, allowed, first, final, words, gone):
-    """Take the rows whose codes are not allowed out of a column, and keep them; see allow_code.
+def narrow(codes, runs, n_runs, words, gone):
+    """Take the rows whose codes are not allowed out of a column, and keep them.
 
     Parameters
     ----------
     codes : (n_rows,) uint8
-    allowed : (256,) uint8
-    first, final : int
+    runs, n_runs : see meet_condition
     words : (n_words,) uint64, OUT
     gone : (n_words,) uint64, OUT
     """
     for w in range(words.shape[0]):
         gone[w] = words[w]
-    meet_condition(codes, allowed, first, final, words)
+    meet_condition(codes, runs, n_runs, words)
     for w in range(words.shape[0]):
         gone[w] ^= words[w]
 
 
 @kernel
-def allow_code(code, size, top, allowed):
-    """Say which bins a condition allows that was found by scanning an axis, see scan_axis.
+def allow_code(code, size, top, runs):
+    """List the runs of bins that a condition allows which was found by scanning an axis.
 
-    Returns the first and the last if all between are allowed too, else 1 and 0.
+    Returns how many there are; see scan_axis and list_runs.
 
     Parameters
     ----------
     code, size, top : int
-    allowed : (256,) uint8, OUT
+    runs : (2, 2) uint8, OUT
     """
     place, complement = code // 2, code % 2
-    run = True
     if place == size - 1:
         first, final = (0, size - 2) if complement else (place, place)
     elif top >= 0:
         first, final = (place + 1, top) if complement else (0, place)
     elif complement:
-        first, final, run = 0, size - 2, False
+        return add_run(place + 1, size - 2, runs, add_run(0, place - 1, runs, 0))
     else:
         first, final = place, place
-    for c in range(256):
-        allowed[c] = first <= c <= final
-    if run:
-        return first, final
-    allowed[place] = 0
-    return 1, 0
+    return add_run(first, final, runs, 0)
+
+
+@kernel
+def add_run(first, final, runs, n_runs):
+    """Add a run of bins to others, unless it is empty; return how many there are then."""
+    if first > final:
+        return n_runs
+    runs[n_runs, 0], runs[n_runs, 1] = first, final - first
+    return n_runs + 1
 
 
 @finite_kernel
