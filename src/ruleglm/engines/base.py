@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ruleglm.binning import BinRule
-from ruleglm.dtypes import BoolArray, CodeArray, FloatArray, IntArray
+from ruleglm.dtypes import INDEX_DTYPE, BoolArray, CodeArray, FloatArray, IntArray
 from ruleglm.families import Family
 from ruleglm.parallel import Workers
 
@@ -105,8 +105,12 @@ class Bases:
 
 def histogram_starts(tuples: IntArray, n_bins: IntArray) -> IntArray:
     """Return where each tuple's histogram starts in one flat array."""
-    sizes = np.prod(n_bins[tuples], axis=1)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    sizes = np.ones(len(tuples), INDEX_DTYPE)
+    for axis in tuples.T:
+        sizes *= n_bins[axis]
+    starts = np.zeros(len(tuples) + 1, INDEX_DTYPE)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
 
 
 class Engine(Protocol):

@@ -33,11 +33,11 @@ class Evaluator:
     def evaluate(self, rules: Sequence[BinRule]) -> WordArray:
         """Evaluate rules into packed columns, shape (n_rules, n_words)."""
         conditions = [condition for rule in rules for condition in rule]
-        places = [self._places.get(condition, -1) for condition in conditions]
-        if -1 in places:
-            self._keep(list(dict.fromkeys(c for c in conditions if c not in self._places)))
-            places = [self._places.get(condition, -1) for condition in conditions]
-        if -1 in places:
+        places = list(map(self._places.get, conditions))
+        if None in places:
+            self._keep([c for c in dict.fromkeys(conditions) if c not in self._places])
+            places = list(map(self._places.get, conditions))
+        if None in places:
             return evaluate(self._codes, rules)
         which, starts = np.array(places, INDEX_DTYPE), rule_starts(rules)
         out = np.empty((len(rules), self._kept.shape[1]), WORD_DTYPE)

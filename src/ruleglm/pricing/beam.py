@@ -192,7 +192,7 @@ class BeamPricer:
         if known is None:
             others = self._table.masks[self._table.mine(feature)]
             made = [self._table.make_rule([(feature, mask), (feature, each)]) for each in others]
-            degree = self._table.degree([(feature, mask)]) + 1
+            degree = self._table.degree_of(feature, mask) + 1
             known = np.array([rule is not None and rule[1] == degree for rule in made])
             self._longer[feature, mask] = known
         return known

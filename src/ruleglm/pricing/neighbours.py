@@ -6,7 +6,7 @@ loss over the rows of the rule, and over those of the rule less a condition, are
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,27 +17,11 @@ from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray
 from ruleglm.engines.base import BOTH, Engine
 from ruleglm.ensemble import DEGREE_WEIGHT
 from ruleglm.pricing.gains import MAX_CELLS, GainPricer
-from ruleglm.pricing.vocabulary import ConditionTable, mark
+from ruleglm.pricing.vocabulary import ConditionTable
 from ruleglm.pricing.worth import Candidate, rule_cost
 
-
-@dataclass(frozen=True)
-class Base:
-    """A rule of the model, or what is left of it without a condition, to be extended by one.
-
-    Attributes
-    ----------
-    rule : BinRule
-    degree : int
-    own : the features that it has conditions on
-    tried : the features that the new condition may be on
-    """
-
-    rule: BinRule
-    degree: int
-    own: tuple[int, ...]
-    tried: tuple[int, ...]
-
+Base: TypeAlias = tuple[BinRule, int]
+"""A rule of the model, or what is left of it without a condition, and its degree."""
 
 _KNOWN: WeakKeyDictionary[ConditionTable, dict[BinRule, list[Base]]] = WeakKeyDictionary()
 
@@ -87,19 +71,20 @@ def replace_each(
 ) -> list[Candidate]:
     """Return the best neighbour of each rule that has one that is better."""
     lists = bases_of(pricer.table, rules)
-    bases = [base for one in lists for base in one]
+    bases = [base for one in lists for base, _ in one]
     owners = np.repeat(np.arange(len(rules)), [len(one) for one in lists])
     kept, longer, codes = judge(pricer, engine, rules, coefficients, bases, owners, total)
 
     def value(gain: FloatArray, degree: IntArray) -> FloatArray:
         return (pricer.worths(gain, degree, noise) - price) * (1.0 + DEGREE_WEIGHT * degree)
 
-    degrees = np.array([base.degree for base in bases], INDEX_DTYPE)
+    degrees = np.array([degree for one in lists for _, degree in one], INDEX_DTYPE)
     itself = np.searchsorted(owners, np.arange(len(rules)))  # the first base of each is the rule
     stays = value(kept, degrees)
     features = np.argmax(longer, axis=1)
-    gains = longer[np.arange(len(bases)), features]
-    inside = mark([base.own for base in bases], longer.shape[1])[np.arange(len(bases)), features]
+    every = np.arange(len(bases))
+    gains = longer[every, features]
+    inside = pricer.table.features_of(bases)[every, features]
     hopes = value(gains, degrees + ~inside)  # a condition on a feature of its own may cost nothing
     best = stays[itself]
     found: dict[int, Candidate] = {}
@@ -107,14 +92,14 @@ def replace_each(
     for k in np.flatnonzero(shorter).tolist():
         if stays[k] > best[owners[k]]:
             best[owners[k]] = stays[k]
-            found[owners[k]] = Candidate(bases[k].rule, bases[k].degree, float(kept[k]))
+            found[owners[k]] = Candidate(bases[k], int(degrees[k]), float(kept[k]))
     promising = np.flatnonzero((hopes > best[owners]) & (gains > 0.0))
     for k in promising[np.argsort(-hopes[promising], kind="stable")].tolist():
         owner = owners[k]
         if hopes[k] <= best[owner]:
             continue
-        base = bases[k]
-        new = pricer.best_allowed(base.rule, base.degree, int(features[k]), longer[k], codes[k])
+        base = bases[k], int(degrees[k])
+        new = pricer.best_allowed(*base, int(features[k]), longer[k], codes[k])
         if new is None:
             continue
         worth = pricer.worth(new.gain, new.degree, noise) - price
@@ -137,9 +122,7 @@ def list_bases(table: ConditionTable, rule: BinRule) -> list[Base]:
 
     Conditions on other features are not tried: they are what searches extend rules by.
     """
-    tried = tuple(feature for feature, _ in rule)
-    every = (rule, table.degree(rule)), *shorten(table, rule)
-    return [Base(base, degree, tuple(f for f, _ in base), tried) for base, degree in every]
+    return [(rule, table.degree(rule)), *shorten(table, rule)]
 
 
 def judge(
@@ -147,7 +130,7 @@ def judge(
     engine: Engine,
     rules: Sequence[BinRule],
     coefficients: FloatArray,
-    bases: Sequence[Base],
+    bases: Sequence[BinRule],
     owners: IntArray,
     total: float,
 ) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -160,9 +143,9 @@ def judge(
     codes : (n_bases, n_features) int64, of these conditions, see `GainPricer.scan_within`
     """
     table = pricer.table
-    places = {base: k for k, base in enumerate(dict.fromkeys(base.rule for base in bases))}
-    at = np.array([places[base.rule] for base in bases], INDEX_DTYPE)
-    tried = mark([base.tried for base in bases], len(table.n_bins))
+    places = {base: k for k, base in enumerate(dict.fromkeys(bases))}
+    at = np.array([places[base] for base in bases], INDEX_DTYPE)
+    tried = table.features_of(rules)[owners]
     wanted = np.zeros((len(places), len(table.n_bins)), np.bool_)
     wanted[:, 0] = True  # the bins of one feature hold all rows
     np.logical_or.at(wanted, at, tried)
@@ -174,19 +157,18 @@ def judge(
     slope = sums[at, 0] + balance * sums[at, 1] - beta * sums[mine, 1]
     curve = sums[at, 1]
     kept = slope**2 / (curve - curve**2 / total + pricer.ridge)
-    every = [base.rule for base in bases]
-    kept[slope * table.rule_signs(every) < 0.0] = 0.0
+    kept[slope * table.rule_signs(bases) < 0.0] = 0.0
     both, gone = np.column_stack([at, mine]), np.column_stack([beta, balance])
-    return kept, *pricer.scan_within(every, histograms, tried, total, both, gone)
+    return kept, *pricer.scan_within(bases, histograms, tried, total, both, gone)
 
 
-def shorten(table: ConditionTable, rule: BinRule) -> list[tuple[BinRule, int]]:
+def shorten(table: ConditionTable, rule: BinRule) -> list[Base]:
     """Return the rules that come of leaving out one elementary condition, and their degrees."""
-    out: list[tuple[BinRule, int]] = []
+    out: list[Base] = []
     degree = table.degree(rule)
     for j, (feature, mask) in enumerate(rule):
         before, after = rule[:j], rule[j + 1 :]
-        rest = degree - table.degree([(feature, mask)])
+        rest = degree - table.degree_of(feature, mask)
         for wider in _widen(table, feature, mask):
             plain = table.plain(feature, wider)
             if plain is None or plain[1] == 0:
@@ -198,7 +180,7 @@ def shorten(table: ConditionTable, rule: BinRule) -> list[tuple[BinRule, int]]:
 
 def _widen(table: ConditionTable, feature: int, mask: int) -> list[int]:
     """Return the conditions on one feature with an elementary condition less; -1 for none."""
-    if table.degree([(feature, mask)]) == 1:
+    if table.degree_of(feature, mask) == 1:
         return [-1]
     top = int(table.top[feature])
     if top >= 0:

@@ -27,6 +27,7 @@ class ConditionTable:
     masks : list of int
     sign : (n_conditions,) int64, that of the sums of gradients for which each counts, 0 for both
     constraints : Constraints
+    degree_of : callable, gives the number of elementary conditions of a feature's mask
     plain : callable, gives the canonical mask of a feature's mask and its degree, 0 if it holds on
         all training rows; None if it holds on none
     """
@@ -49,7 +50,7 @@ class ConditionTable:
         self._canonical = [vocabulary.by_observed for vocabulary in words]
         for feature in np.flatnonzero(self.way).tolist():
             self._sign_conditions(feature)
-        self._degree = cache(lambda feature, mask: features[feature].degree(mask))
+        self.degree_of = cache(lambda feature, mask: features[feature].degree(mask))
         self.plain = cache(self._say_plainly)
         self.coded_mask = cache(self._decode_mask)
 
@@ -131,7 +132,10 @@ class ConditionTable:
 
     def features_of(self, rules: Sequence[BinRule]) -> BoolArray:
         """Return the features that each rule has conditions on, shape (n_rules, n_features)."""
-        return mark([[feature for feature, _ in rule] for rule in rules], len(self.features))
+        size = len(self.features)
+        marks = np.zeros(len(rules) * size, np.bool_)
+        marks[[k * size + feature for k, rule in enumerate(rules) for feature, _ in rule]] = True
+        return marks.reshape(len(rules), size)
 
     def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
         """Yield the sets of features that may share a rule."""
@@ -184,17 +188,17 @@ class ConditionTable:
         self, rule: BinRule, degree: int, feature: int, mask: int
     ) -> tuple[BinRule, int] | None:
         """Return what `make_rule` makes of a canonical rule, of this degree, and a condition."""
-        place = 0
-        for mine, _ in rule:
+        place, after = 0, 0
+        for mine, old in rule:
             if mine == feature:
-                return self.make_rule([*rule, (feature, mask)])
+                degree, mask, after = degree - self.degree_of(feature, old), mask & old, 1
             place += mine < feature
         plain = self.plain(feature, mask)
         if plain is None:
             return None
-        if not plain[1]:
-            return (rule, degree) if rule else None
-        return (*rule[:place], (feature, plain[0]), *rule[place:]), degree + plain[1]
+        said = ((feature, plain[0]),) if plain[1] else ()
+        longer = (*rule[:place], *said, *rule[place + after :])
+        return (longer, degree + plain[1]) if longer else None
 
     def _say_plainly(self, feature: int, mask: int) -> tuple[int, int] | None:
         """Return the canonical mask of a condition and its degree.
@@ -208,19 +212,11 @@ class ConditionTable:
         if seen == observed:
             return mask, 0
         plain = self._canonical[feature].get(seen)
-        return (mask, self._degree(feature, mask)) if plain is None else (plain, 1)
+        return (mask, self.degree_of(feature, mask)) if plain is None else (plain, 1)
 
     def degree(self, rule: Iterable[tuple[int, int]]) -> int:
         """Return the number of elementary conditions of a rule."""
-        return sum(self._degree(feature, mask) for feature, mask in rule)
-
-
-def mark(features: Sequence[Sequence[int]], n_features: int) -> BoolArray:
-    """Return which features each of some lists has, shape (n_lists, n_features)."""
-    marks = np.zeros((len(features), n_features), np.bool_)
-    rows = np.repeat(np.arange(len(features)), [len(one) for one in features])
-    marks[rows, [feature for one in features for feature in one]] = True
-    return marks
+        return sum(self.degree_of(feature, mask) for feature, mask in rule)
 
 
 def _top(bins: FeatureBins) -> int:
