@@ -18,8 +18,7 @@ from ruleglm.adaptive import prepare_auto
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.fitting import DEFAULT_RIDGE, PathModel
 from ruleglm.frames import open_files
-from ruleglm.kernels import KERNELS
-from ruleglm.kernels.compile import announce_compilation
+from ruleglm.kernels.ahead import compile_ahead
 from ruleglm.models import (
     ATTRIBUTES,
     CLASS_WEIGHT,
@@ -119,7 +118,7 @@ class _PlainModel(RuleModel):
     def _prepare(self, limits: Limits, *given: Any) -> FitRows:
         """Check and code the rows; what is read on the way is gone when this returns."""
         raw = self._check_rows(*self._open(*given))
-        announce_compilation(KERNELS)
+        compile_ahead(self.penalty)
         return prepare_auto(raw, self._make_family(), self._settings(), limits)
 
     def _fit(self, *given: Any) -> Self:

@@ -17,8 +17,7 @@ from ruleglm.dtypes import IntArray
 from ruleglm.estimators import RuleClassifier, RuleRegressor
 from ruleglm.fitting import VARIANTS, PathModel
 from ruleglm.frames import open_files
-from ruleglm.kernels import KERNELS
-from ruleglm.kernels.compile import announce_compilation
+from ruleglm.kernels.ahead import compile_ahead
 from ruleglm.models import (
     ATTRIBUTES,
     CLASS_WEIGHT,
@@ -145,7 +144,7 @@ class _ChosenModel(RuleModel):
         raw = self._check_rows(X, *given)
         check_select(self.select)
         plan = self._plan(X, raw, groups)
-        announce_compilation(KERNELS)
+        compile_ahead(self.penalty)
         with one_blas_thread():
             path, ended = validate_path(plan, limits, bool(self.verbose), self.callback)
         self.best_index_ = choose(path, self.select)

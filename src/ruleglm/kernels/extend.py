@@ -152,16 +152,16 @@ def allow_code(code, size, top, runs):
     code, size, top : int
     runs : (2, 2) uint8, OUT
     """
-    place, complement = code // 2, code % 2
+    place, complement, none = code // 2, code % 2, np.int64(0)
     if place == size - 1:
-        first, final = (0, size - 2) if complement else (place, place)
+        first, final = (none, size - 2) if complement else (place, place)
     elif top >= 0:
-        first, final = (place + 1, top) if complement else (0, place)
+        first, final = (place + 1, top) if complement else (none, place)
     elif complement:
-        return add_run(place + 1, size - 2, runs, add_run(0, place - 1, runs, 0))
+        return add_run(place + 1, size - 2, runs, add_run(none, place - 1, runs, none))
     else:
         first, final = place, place
-    return add_run(first, final, runs, 0)
+    return add_run(first, final, runs, none)
 
 
 @kernel

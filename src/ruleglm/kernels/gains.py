@@ -68,10 +68,11 @@ def scan_signed_gains(slopes, curves, size, top, share, ridge, want, way):
             gain = g * g / (h - h * h * share + ridge)
             if gain > best and fits(g, want, -way if complement else way):
                 best = gain
+    free = np.int64(0)  # as a number in the call it would be a type of its own
     for missing in range(2):
         g, h = reserved_bins(slopes, curves, size, top, missing)
         gain = g * g / (h - h * h * share + ridge)
-        if gain > best and fits(g, want, 0):
+        if gain > best and fits(g, want, free):
             best = gain
     return best
 
@@ -88,10 +89,11 @@ def locate_gain(slopes, curves, size, top, share, ridge, want, way):
             gain = g * g / (h - h * h * share + ridge)
             if gain > TIE * best and fits(g, want, -way if complement else way):
                 best, code = gain, 2 * k + complement
+    free = np.int64(0)  # see above
     for missing in range(2):
         g, h = reserved_bins(slopes, curves, size, top, missing)
         gain = g * g / (h - h * h * share + ridge)
-        if gain > TIE * best and fits(g, want, 0):
+        if gain > TIE * best and fits(g, want, free):
             best, code = gain, 2 * (size - 1) + 1 - missing
     return code
 
@@ -339,8 +341,20 @@ def gain_pairs(
                         where[t, kind, 0] = c
                         where[t, kind, 1], where[t, kind, 2] = bins[0], bins[1]
         if n_kept > 0 and best[t, 0] > least:
-            leaders[np.argmin(leaders)] = best[t, 0]
-            least = leaders.min()
+            least = replace_least(leaders, best[t, 0])
+
+
+@finite_kernel
+def replace_least(values, new):
+    """Put a number in the place of the least of some, OUT; return the least then."""
+    place, least = 0, new
+    for k in range(values.shape[0]):
+        if values[k] < values[place]:
+            place = k
+    values[place] = new
+    for k in range(values.shape[0]):
+        least = min(least, values[k])
+    return least
 
 
 @finite_kernel
