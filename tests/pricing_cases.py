@@ -5,6 +5,7 @@ import numpy as np
 from ruleglm.bins import LevelBins, NumberBins, OrderedBins
 from ruleglm.constraints import Constraints
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, SUM_DTYPE
+from ruleglm.kernels.extend import OTHER
 from ruleglm.kernels.search import MAX_DEPTH
 from ruleglm.pricing import ConditionTable
 from ruleglm.pricing.deep import condition_kinds, group_rows
@@ -198,15 +199,17 @@ def extend_case(seed, n_rules, n_rows=300, n_features=4):
     columns = pack_rows(rng.random((n_rules, n_rows)) < rng.choice([0.3, 0.9], (n_rules, 1)))
     most = int(rng.integers(1, 6))
     prices = np.column_stack([0.02 * np.arange(most + 1), 1.0 + 0.2 * np.arange(most + 1)])
+    sides = np.where(table.top >= 0, rng.integers(1, 5, (n_rules, n_features)), OTHER)
     rules = (
         rng.integers(0, most + 1, n_rules).astype(INDEX_DTYPE),
         rng.choice([0.0, 1.0, 20.0], n_rules),
-        rng.random((n_rules, n_features)) < 0.3,
+        np.where(rng.random((n_rules, n_features)) < 0.5, sides, 0).astype(CODE_DTYPE),
         rng.integers(-1, 2, n_rules).astype(INDEX_DTYPE) * int(table.way.any()),
     )
     features = np.flatnonzero(rng.random(n_features) < 0.8)
     axes = features, table.n_bins, starts, table.top, table.way
     measure = values, np.array(sums), float(values[1].sum()), draw_ridge(rng), prices
-    outputs = np.zeros(n_rules, INDEX_DTYPE), np.zeros((n_rules, most, 2), INDEX_DTYPE)
+    counts = np.zeros(n_rules, INDEX_DTYPE), np.zeros(n_rules, np.bool_)
+    outputs = *counts, np.zeros((n_rules, most, 2), INDEX_DTYPE)
     lines = np.ascontiguousarray(codes.T)
     return (lines, codes, columns, *rules, *axes, *measure), *outputs, np.zeros((n_rules, most))

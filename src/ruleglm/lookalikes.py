@@ -26,6 +26,9 @@ SIGNS = re.compile(r"[$€£¥%,\s']")
 
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(\D.*)?")
 
+NUMBERS = "biuf"
+"""Kinds of NumPy types that hold no texts."""
+
 ADVICE = "every text is a level of its own"
 
 
@@ -67,6 +70,8 @@ def sample_texts(X: Any) -> Iterator[tuple[int, str, set[str]]]:
         columns = X[:SAMPLE].T if X.ndim == 2 and X.dtype.kind in "OUT" else ()
         yield from ((k, f"x{k}", only_texts(column.tolist())) for k, column in enumerate(columns))
         return
+    if all(getattr(dtype, "kind", "O") in NUMBERS for dtype in getattr(X, "dtypes", "O")):
+        return  # as pandas knows, without a look at its columns
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         for position, (name, dtype) in enumerate(frame.schema.items()):

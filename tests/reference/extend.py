@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ruleglm.kernels.extend import ABOVE, BELOW, OTHER
 from ruleglm.kernels.gains import TIE
 from tests.reference.columns import unpack_rows
 from tests.reference.gains import gains_of
@@ -14,7 +15,7 @@ def extend_rules(
     columns,
     degrees,
     least,
-    own,
+    sides,
     wants,
     features,
     n_bins,
@@ -27,12 +28,14 @@ def extend_rules(
     ridge,
     prices,
     n_steps,
+    left,
     steps,
     gains,
 ):
     every = unpack_rows(columns)[:, : len(lines)].astype(bool)
+    left[:] = False
     for a, (rows, degree, bar, want) in enumerate(zip(every, degrees, least, wants, strict=True)):
-        mine, k = set(np.flatnonzero(own[a])), 0
+        said, k = dict(enumerate(sides[a])), 0
         while degree < len(prices) - 1:
             found = {}
             for f in features:
@@ -43,15 +46,19 @@ def extend_rules(
             best = max(gain for gain, _ in found.values())
             near = ((where, *one) for where, one in found.items() if one[0] >= best * (1 - 1e-12))
             (f, code), gain, bins = next(near)
-            longer = degree + (f not in mine)
+            known = top[f] >= 0 and code // 2 < n_bins[f] - 1
+            side = (BELOW if code % 2 else ABOVE) if known else OTHER
+            unknown = bool(said[f]) and OTHER in (said[f], side)
+            longer = degree + (not unknown and not said[f] & side)
             worth = (gain - prices[longer, 0]) / prices[longer, 1]
             if gain <= 0.0 or worth <= bar:
                 break
             steps[a, k], gains[a, k] = (f, code), gain
             k += 1
-            if f in mine:
+            left[a] = unknown
+            if unknown:
                 break
-            mine.add(f)
+            said[f] |= side
             want = sign_of_bins(bins, top[f], way[f]) or want
             rows, degree = rows & np.isin(codes[f], bins), longer
             bar = worth + (TIE - 1.0) * abs(worth)

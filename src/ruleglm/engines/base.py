@@ -92,14 +92,14 @@ class Bases:
     rules : list of BinRule
     degrees : (n_rules,) int64
     least : (n_rules,) float64, what each has to be worth more than, with a condition more
-    own : (n_rules, n_features) bool, the features that each has conditions on
+    sides : (n_rules, n_features) uint8, what each says of each feature, see `kernels.extend_rules`
     wants : (n_rules,) int64, the sign of the sums of gradients for which each counts, 0 for both
     """
 
     rules: list[BinRule]
     degrees: IntArray
     least: FloatArray
-    own: BoolArray
+    sides: CodeArray
     wants: IntArray
 
 
@@ -247,11 +247,11 @@ class Engine(Protocol):
 
     def extend(
         self, bases: Bases, yardstick: Yardstick
-    ) -> tuple[IntArray, IntArray, FloatArray] | None:
+    ) -> tuple[IntArray, BoolArray, IntArray, FloatArray] | None:
         """Extend rules by one condition after the other while that pays; None if rows are apart.
 
-        Returns the number of conditions that each rule got, features and codes of these, and the
-        gains with them; see `kernels.extend_rules`.
+        Returns the number of conditions that each rule got, whether more might pay, features and
+        codes of these, and the gains with them; see `kernels.extend_rules`.
         """
 
     def refit(

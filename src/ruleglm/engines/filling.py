@@ -252,20 +252,20 @@ def extend_rules(
     bases: Bases,
     yardstick: Yardstick,
     workers: Workers,
-) -> tuple[IntArray, IntArray, FloatArray]:
+) -> tuple[IntArray, BoolArray, IntArray, FloatArray]:
     """Extend rules by one condition after the other, see `Engine.extend`; threads share them out.
 
     ``lines`` are the codes by rows, ``columns`` those of the rules, ``values`` both derivatives,
     ``whole`` their sums over all rows.
     """
     n_rules, most = len(columns), len(yardstick.prices) - 1
-    n_steps = np.zeros(n_rules, INDEX_DTYPE)
+    n_steps, left = np.zeros(n_rules, INDEX_DTYPE), np.zeros(n_rules, np.bool_)
     steps, gains = np.zeros((n_rules, most, 2), INDEX_DTYPE), np.zeros((n_rules, most))
-    each = columns, bases.degrees, bases.least, bases.own.copy(), bases.wants
+    each = columns, bases.degrees, bases.least, bases.sides.copy(), bases.wants
     features = np.flatnonzero(yardstick.tried)
     axes = features, n_bins, whole.starts, yardstick.top, yardstick.way
     measure = values, whole.sums, yardstick.total, yardstick.ridge, yardstick.prices
-    out = n_steps, steps, gains
+    out = n_steps, left, steps, gains
 
     def extend(part: slice) -> None:
         mine, found = (array[part] for array in each), (array[part] for array in out)

@@ -418,7 +418,9 @@ class LocalEngine(HeldColumns):
         given = self._codes_by_rows(), columns, wanted, self.n_bins, values, whole
         return fill_rules(*given, self.workers, self._within_room)
 
-    def extend(self, bases: Bases, yardstick: Yardstick) -> tuple[IntArray, IntArray, FloatArray]:
+    def extend(
+        self, bases: Bases, yardstick: Yardstick
+    ) -> tuple[IntArray, BoolArray, IntArray, FloatArray]:
         """Extend rules by one condition after the other while that pays."""
         values, whole = self._row_vectors(BOTH), self._feature_sums(BOTH)
         whole.fill(np.flatnonzero(yardstick.tried))

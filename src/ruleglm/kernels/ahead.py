@@ -55,7 +55,7 @@ COMMON = {
 
 OF_PENALTY = {
     "l0": {
-        "extend_rules": "c2 c2 w2 i1 f1 b2 i1 i1 i1 i1 i1 i1 f2 f2 f f f2 i1 i3 f2",
+        "extend_rules": "c2 c2 w2 i1 f1 c2 i1 i1 i1 i1 i1 i1 f2 f2 f f f2 i1 b1 i3 f2",
         "gain_pairs": "f2 i1 i2 i1 i1 i1 i1 b1 i1 i1 f f b i f2 i3",
         "refit_logistic": "f1 f1 f2 w2 f2 f1 f b f1 f1 f1 f1 f1",
         "gain_lines": "f3 i2 f2 b2 i1 i1 i1 i1 i1 f f b f2 i2",

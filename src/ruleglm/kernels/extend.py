@@ -12,6 +12,9 @@ from ruleglm.kernels.compile import finite_kernel, kernel
 from ruleglm.kernels.gains import TIE, locate_gain, scan_gains, scan_signed_gains, take_cells
 from ruleglm.kernels.histograms import begin_cells, fill_cells
 
+ABOVE, BELOW, OTHER = 1, 2, 4
+"""What a rule says of a feature: a bound above it, one below it, or something else."""
+
 
 @kernel
 def extend_rules(
@@ -20,7 +23,7 @@ def extend_rules(
     columns,
     degrees,
     least,
-    own,
+    sides,
     wants,
     features,
     n_bins,
@@ -33,13 +36,14 @@ def extend_rules(
     ridge,
     prices,
     n_steps,
+    left,
     steps,
     gains,
 ):
     """Extend each of several rules by the best condition, again and again while that pays.
 
-    A rule that got a further condition on a feature of its own is left there: of what degree it
-    is, it takes more than codes to say.
+    A rule that got a further condition on a feature of its own is left there, unless both are
+    bounds: of what degree it is, it takes more than codes to say.
 
     Parameters
     ----------
@@ -48,7 +52,8 @@ def extend_rules(
     columns : (n_rules, n_words) uint64, the rows of each rule
     degrees : (n_rules,) int64
     least : (n_rules,) float64, what each has to be worth more than, with a condition more
-    own : (n_rules, n_features) bool, features that each has a condition on; overwritten
+    sides : (n_rules, n_features) uint8, what each says of each feature, 0 for nothing, else
+        `ABOVE`, `BELOW`, both, or `OTHER`; overwritten
     wants : (n_rules,) int64, see gain_lines
     features : (n_tried,) int64, that conditions may be on
     n_bins, top, way, total, ridge : see gain_lines
@@ -58,6 +63,7 @@ def extend_rules(
     prices : (most + 1, 2) float64, for each degree up to the largest what is taken off the gain,
         and what the rest is divided by
     n_steps : (n_rules,) int64, OUT
+    left : (n_rules,) bool, OUT, which were left where more might pay
     steps : (n_rules, most, 2) int64, OUT, features and codes of the conditions
     gains : (n_rules, most) float64, OUT, with each of these
     """
@@ -70,27 +76,39 @@ def extend_rules(
         for w in range(words.shape[0]):
             words[w] = columns[a, w]
         fill_rule(lines, words, features, starts, values, whole, cells)
-        degree, bar, want, n_steps[a] = degrees[a], least[a], wants[a], 0
+        degree, bar, want, n_steps[a], left[a] = degrees[a], least[a], wants[a], 0, False
         while degree < most:
             gain, f, code = best_condition(
                 *(cells, features, starts, n_bins, top, way, want, total, ridge, slopes, curves)
             )
-            longer = degree if own[a, f] else degree + 1
+            before, side = sides[a, f], bound_of(code, n_bins[f], top[f])
+            unknown = before != 0 and (before | side) & OTHER != 0
+            longer = degree if unknown or before & side != 0 else degree + 1
             worth = (gain - prices[longer, 0]) / prices[longer, 1]
             if gain <= 0.0 or worth <= bar:
                 break
             k = n_steps[a]
             steps[a, k, 0], steps[a, k, 1], gains[a, k] = f, code, gain
             n_steps[a] = k + 1
-            if own[a, f]:
+            left[a] = unknown
+            if unknown:
                 break
-            own[a, f], degree, bar = True, longer, worth + (TIE - 1.0) * abs(worth)
+            sides[a, f] = before | side
+            degree, bar = longer, worth + (TIE - 1.0) * abs(worth)
             if way[f] != 0 and code // 2 < n_bins[f] - 1:
                 want = -way[f] if code % 2 else way[f]
             if degree < most:
                 n_runs = allow_code(code, n_bins[f], top[f], runs)
                 narrow(codes[f], runs, n_runs, words, gone)
                 refill_rule(lines, words, gone, features, starts, values, cells)
+
+
+@kernel
+def bound_of(code, size, top):
+    """Return which bound a condition is that was found by scanning an axis, or `OTHER`."""
+    if top < 0 or code // 2 == size - 1:
+        return np.uint8(OTHER)
+    return np.uint8(BELOW) if code % 2 else np.uint8(ABOVE)
 
 
 @kernel

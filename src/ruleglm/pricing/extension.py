@@ -71,7 +71,7 @@ def extend_once(
 def extend_at_once(
     pricer: "GainPricer", engine: Engine, bases: Sequence[Candidate], noise: float, total: float
 ) -> Extensions | None:
-    """Extend candidates for as long as that pays, or until they meet a feature of their own.
+    """Extend candidates for as long as that pays, or until one has to be looked at for its degree.
 
     None if the rows are in several places.
     """
@@ -81,12 +81,12 @@ def extend_at_once(
     every = np.arange(pricer.max_degree + 1)
     prices = np.column_stack([pricer.lucks(every) * noise, rule_costs(every)])
     answer = engine.extend(
-        Bases(rules, degrees, least, table.features_of(rules), table.rule_signs(rules)),
+        Bases(rules, degrees, least, table.sides_of(rules), table.rule_signs(rules)),
         Yardstick(table.readable, table.top, table.way, total, pricer.ridge, prices),
     )
     if answer is None:
         return None
-    counts, steps, gains = answer
+    counts, left, steps, gains = answer
     chains: list[dict[BinRule, Candidate]] = [{} for _ in range(counts.max(initial=0))]
     further = []
     for k in np.flatnonzero(counts).tolist():
@@ -98,9 +98,10 @@ def extend_at_once(
             if longer is None or worth <= bar:
                 break  # two conditions on a feature may be more than one
             chains[depth][new.rule] = longer
-            if any(mine == feature for mine, _ in new.rule):
-                further.append(longer)
             new, bar = longer, exceed(worth)
+        else:
+            if left[k]:
+                further.append(new)
     return chains, further
 
 

@@ -9,8 +9,17 @@ import numpy as np
 from ruleglm.binning import BinRule, FeatureBins
 from ruleglm.bins import span_mask
 from ruleglm.constraints import FREE, Constraints
-from ruleglm.dtypes import INDEX_DTYPE, AnyArray, BoolArray, FloatArray, IntArray
+from ruleglm.dtypes import (
+    CODE_DTYPE,
+    INDEX_DTYPE,
+    AnyArray,
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+)
 from ruleglm.engines.base import JointHistograms
+from ruleglm.kernels.extend import ABOVE, BELOW, OTHER
 
 
 class ConditionTable:
@@ -53,6 +62,7 @@ class ConditionTable:
         self.degree_of = cache(lambda feature, mask: features[feature].degree(mask))
         self.plain = cache(self._say_plainly)
         self.coded_mask = cache(self._decode_mask)
+        self._side = cache(self._name_side)
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
@@ -136,6 +146,20 @@ class ConditionTable:
         marks = np.zeros(len(rules) * size, np.bool_)
         marks[[k * size + feature for k, rule in enumerate(rules) for feature, _ in rule]] = True
         return marks.reshape(len(rules), size)
+
+    def sides_of(self, rules: Sequence[BinRule]) -> CodeArray:
+        """Return what each rule says of each feature, see `kernels.extend_rules`."""
+        size = len(self.features)
+        sides = np.zeros(len(rules) * size, CODE_DTYPE)
+        places = [k * size + feature for k, rule in enumerate(rules) for feature, _ in rule]
+        sides[places] = [self._side(*condition) for rule in rules for condition in rule]
+        return sides.reshape(len(rules), size)
+
+    def _name_side(self, feature: int, mask: int) -> int:
+        """Return which bounds a condition has, or that it says something else."""
+        top, low, high = int(self.top[feature]), (mask & -mask).bit_length() - 1, mask.bit_length()
+        bounds = ABOVE * (high <= top) + BELOW * (low > 0)
+        return bounds if high - 1 <= top and mask == span_mask(low, high - 1) and bounds else OTHER
 
     def tuples(self, features: Iterable[int], order: int) -> Iterator[tuple[int, ...]]:
         """Yield the sets of features that may share a rule."""
