@@ -88,18 +88,24 @@ class FeatureSums:
         self.sums = np.zeros((len(values), self.starts[-1]), SUM_DTYPE)
 
     def fill(self, features: IntArray) -> None:
-        """Fill the histograms of these features, if they are not."""
+        """Fill the histograms of these features, which ascend, if they are not."""
         new = features[~self.filled[features]]
         if len(new):
             tuples = new[:, None]
             starts = histogram_starts(tuples, self._n_bins)
             given = self._codes, tuples, self._n_bins, self._values
-            self.sums[:, self._places(new)] = fill_joint(*given, starts, self._workers)
+            sums = fill_joint(*given, starts, self._workers)
+            if len(new) == len(self.filled):
+                self.sums = sums
+            else:
+                self.sums[:, self._places(new)] = sums
             self.filled[new] = True
 
     def take(self, features: IntArray) -> FloatArray:
-        """Return the bins of these features one after the other."""
+        """Return the bins of these features, which ascend, one after the other."""
         self.fill(features)
+        if len(features) == len(self.filled):
+            return self.sums.copy()
         return np.take(self.sums, self._places(features), axis=1)
 
     def _places(self, features: IntArray) -> IntArray:

@@ -56,19 +56,25 @@ class Evaluator:
             grown = np.empty((max(size, 2 * len(self._kept)), n_words), WORD_DTYPE)
             grown[:first] = self._kept[:first]
             self._kept = grown
-        self._kept[first:size] = evaluate(self._codes, [(condition,) for condition in new])
-        self._places |= {condition: first + k for k, condition in enumerate(new)}
+        evaluate_each(self._codes, new, np.arange(len(new) + 1), self._kept[first:size])
+        self._places.update(zip(new, range(first, size), strict=True))
 
 
 def evaluate(codes: CodeArray, rules: Sequence[BinRule]) -> WordArray:
     """Evaluate rules on bin codes into packed columns, shape (n_rules, n_words)."""
-    conditions = [condition for rule in rules for condition in rule]
+    out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
+    evaluate_each(codes, [one for rule in rules for one in rule], rule_starts(rules), out)
+    return out
+
+
+def evaluate_each(
+    codes: CodeArray, conditions: Sequence[tuple[int, int]], starts: IntArray, out: WordArray
+) -> None:
+    """Evaluate rules, given by their conditions one after the other, into packed columns, OUT."""
     features = np.array([feature for feature, _ in conditions], INDEX_DTYPE)
     masks = bytearray(b"".join([mask.to_bytes(MAX_BINS // 8, "little") for _, mask in conditions]))
     words = np.frombuffer(masks, WORD_DTYPE).reshape(-1, MAX_BINS // 64)
-    out = np.empty((len(rules), (codes.shape[1] + 63) // 64), WORD_DTYPE)
-    kernels.evaluate_rules(codes, features, words, rule_starts(rules), out)
-    return out
+    kernels.evaluate_rules(codes, features, words, starts, out)
 
 
 def count_rows(columns: WordArray) -> IntArray:

@@ -160,10 +160,11 @@ class GainPricer:
         found: dict[BinRule, Candidate] = {}
         n_extended = min(self._n_extended, n_extended or self._n_extended)
         _offer(found, self._choose(scored, noise, max(n_rules, n_extended)))
+        best = list(found.values())
         if self._passed_over:
             _offer(found, list(self._replace_banned(engine, noise, total)))
-        best = self._rank(found.values(), noise)[:n_extended]
-        extend_all(self, engine, found, best, noise, limits)
+            best = self._rank(found.values(), noise)
+        extend_all(self, engine, found, best[:n_extended], noise, limits)
         return self._rank(found.values(), noise)[:n_rules]
 
     def _rank(self, candidates: Iterable[Candidate], noise: float) -> list[Candidate]:
@@ -189,7 +190,7 @@ class GainPricer:
             yield from self._score_triples(engine, total, limits)
 
     def _choose(self, scored: Sequence[Scored], noise: float, n_rules: int) -> Iterator[Candidate]:
-        """Give the rules that are worth most."""
+        """Give the rules that are worth most, best first."""
         if not scored:
             return
         gains = np.concatenate([one.gains for one in scored])

@@ -135,17 +135,19 @@ class Walk(Standing):
             self.settle(table, ACCURACY * min(self.price, self.loss))
         return self.price
 
-    @np.errstate(divide="ignore", invalid="ignore")  # the intercept costs nothing
     def add_best(self, table: Stepwise, least: float) -> list[float]:
         """Take candidates into the model; return what each was worth."""
         costs, luck = self.costs(), self.luck()
+        prices = np.where(costs > 0.0, costs, 1.0)  # the intercept costs nothing
         n_terms = int(table.member.sum()) - 1
         size = last = float(costs[table.member].sum())
         enough = min(n_terms // STEP[0] - 1, STEP[1])
         good = 0.0
         added: list[float] = []
         for _ in range(max(1, round(GROWTH * n_terms))):
-            worth = (table.additions(self.pricer.ridge) - luck) / costs
+            worth = table.additions(self.pricer.ridge)
+            worth -= luck
+            worth /= prices
             worth[table.member] = 0.0
             k = int(worth.argmax())
             if worth[k] <= 0.0 or worth[k] < least:
