@@ -120,6 +120,7 @@ class LocalEngine(HeldColumns):
         self._dispersion: float | None = None
         self._hessian_sum: float | None = None
         self._scores, self._shares = ColumnSums(), ColumnSums()
+        self._score: FloatArray | None = None
         self._line_scores = np.full(self.n_linear, np.nan)
         """Of linear terms by the model, NaN where they are not known."""
         self._sample = Sample(self._n_total, first)
@@ -157,6 +158,7 @@ class LocalEngine(HeldColumns):
         if order is not None:
             self._columns = self._columns[order]
         self.rules = list(rules)
+        self._score = None
         self._looked_at = {}
 
     def _look_up(self, rules: Sequence[BinRule]) -> WordArray:
@@ -241,18 +243,22 @@ class LocalEngine(HeldColumns):
     # --- sums over rows
 
     def score(self, lines: BoolArray | None = None) -> FloatArray:
-        """Return the derivative of the mean loss by each coefficient.
+        """Return the derivative of the mean loss by each coefficient; not to be changed.
 
         Those of columns that were there when it was last asked for are known until the model moves.
         Those of linear terms that are not known and not among ``lines`` are 0.
         """
+        if self._score is not None:
+            return self._score
         gradient = self._gradient_rows()
 
         def total(columns: WordArray) -> FloatArray:
             return self._sums.of_columns(columns, gradient)
 
         rules = self._scores.of(self._columns, total)
-        return np.concatenate([[self._slope()], self._score_lines(lines), rules])
+        found = np.concatenate([[self._slope()], self._score_lines(lines), rules])
+        self._score = found if lines is None else None
+        return found
 
     def _score_lines(self, wanted: BoolArray | None) -> FloatArray:
         """Return the derivatives by the linear terms, 0 where they are neither known nor wanted."""
@@ -481,6 +487,7 @@ class LocalEngine(HeldColumns):
 
     def _forget(self) -> None:
         self._gradient = self._both = self._sampled = self._loss = self._gradient_sum = None
+        self._score = None
         self._both_sums = self._dispersion = self._hessian_sum = None
         self._scores.forget()
         self._line_scores = np.full(self.n_linear, np.nan)

@@ -86,25 +86,26 @@ def replace_each(
     gains = longer[every, features]
     inside = pricer.table.features_of(bases)[every, features]
     hopes = value(gains, degrees + ~inside)  # a condition on a feature of its own may cost nothing
-    best = stays[itself]
+    best = stays[itself].tolist()
     found: dict[int, Candidate] = {}
-    shorter = (stays > best[owners]) & (kept > 0.0) & (degrees > 0)
+    shorter = (stays > stays[itself][owners]) & (kept > 0.0) & (degrees > 0)
     for k in np.flatnonzero(shorter).tolist():
-        if stays[k] > best[owners[k]]:
-            best[owners[k]] = stays[k]
-            found[owners[k]] = Candidate(bases[k], int(degrees[k]), float(kept[k]))
-    promising = np.flatnonzero((hopes > best[owners]) & (gains > 0.0))
-    for k in promising[np.argsort(-hopes[promising], kind="stable")].tolist():
-        owner = owners[k]
-        if hopes[k] <= best[owner]:
+        owner = int(owners[k])
+        if stays[k] > best[owner]:
+            best[owner] = float(stays[k])
+            found[owner] = Candidate(bases[k], int(degrees[k]), float(kept[k]))
+    promising = np.flatnonzero((hopes > np.array(best)[owners]) & (gains > 0.0))
+    order = promising[np.argsort(-hopes[promising], kind="stable")]
+    facts = (order, owners[order], hopes[order], degrees[order], features[order])
+    for k, owner, hope, degree, feature in zip(*(fact.tolist() for fact in facts), strict=True):
+        if hope <= best[owner]:
             continue
-        base = bases[k], int(degrees[k])
-        new = pricer.best_allowed(*base, int(features[k]), longer[k], codes[k])
+        new = pricer.best_allowed(bases[k], degree, feature, longer[k], codes[k])
         if new is None:
             continue
-        worth = pricer.worth(new.gain, new.degree, noise) - price
-        if worth * rule_cost(new.degree) > best[owner]:
-            best[owner], found[owner] = worth * rule_cost(new.degree), new
+        worth = (pricer.worth(new.gain, new.degree, noise) - price) * rule_cost(new.degree)
+        if worth > best[owner]:
+            best[owner], found[owner] = worth, new
     return [found[owner] for owner in sorted(found)]
 
 
