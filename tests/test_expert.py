@@ -18,6 +18,7 @@ from ruleglm import (
     parse_rule,
 )
 from ruleglm.binning import build_binning
+from ruleglm.conditions import quote_name
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES, get_family
 from ruleglm.frames import read_table
@@ -504,6 +505,17 @@ def test_nothing_asked_for_changes_nothing():
         warnings.simplefilter("error")
         empty = RuleRegressor(include=[], exclude=()).fit(FRAME, NUMBERS)
     assert plain.ensemble_ == empty.ensemble_
+
+
+@pytest.mark.parametrize("name", ["mean radius", "`", "and", "age > 3"])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_column_is_named_as_it_is_or_as_in_rules(name, quoted):
+    frame = FRAME.rename(columns={"age": name})
+    text = quote_name(name) if quoted else name
+    model = RuleClassifier(include=[text], linear_terms=False).fit(frame, CLASSES)
+    assert [term.feature for term in model.ensemble_.linear_terms] == [name]
+    model = RuleClassifier(exclude=[text]).fit(frame, CLASSES)
+    assert all(name not in rule.features for rule in model.ensemble_.rules)
 
 
 def test_arrays_have_numbered_columns():

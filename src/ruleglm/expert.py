@@ -176,8 +176,9 @@ class Columns(Mapping[str, tuple[Level, ...]]):
 
 def read_entry(place: str, entry: Any, columns: Columns) -> Rule | str:
     """Return a rule, or the name of a column."""
-    if isinstance(entry, str) and entry in columns.names:
-        return entry
+    column = find_column(entry, columns.names)
+    if column is not None:
+        return column
     if not isinstance(entry, (str, Rule)):
         raise TypeError(f"`{place}` is {entry!r}; give a rule, its text or the name of a column")
     text = entry if isinstance(entry, str) else entry.text()
@@ -190,6 +191,13 @@ def read_entry(place: str, entry: Any, columns: Columns) -> Rule | str:
     except ValueError as error:
         raise ValueError(f"`{place}`: {error}") from None
     return rule
+
+
+def find_column(entry: Any, names: Sequence[str]) -> str | None:
+    """Return the column that an entry names, as it is or in backquotes as in rules."""
+    if entry in names:
+        return str(entry)
+    return next((name for name in names if quote_name(name) == entry), None)
 
 
 def check_mention(text: str, mention: Mention, rule: Rule, column: Column) -> None:

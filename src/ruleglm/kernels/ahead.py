@@ -109,7 +109,7 @@ def compile_ahead(penalty: str) -> None:
 
 def compile_apart(names: Sequence[str], n_processes: int) -> None:
     """Compile kernels in other processes; what is left undone is compiled when it is called."""
-    if n_processes < 2 or not Path(sys.executable or "").name.startswith("python"):
+    if n_processes < 2 or not Path(sys.executable or "").name.lower().startswith("python"):
         return  # some programs that Python runs in would start themselves
     with TemporaryDirectory(prefix="ruleglm-") as claims:
         home = str(Path(__file__).parents[2])
