@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from ruleglm import kernels
-from ruleglm.kernels.ahead import COMMON, OF_PENALTY, SIGNATURES
+from ruleglm.kernels.ahead import COMMON, OF_PENALTY, SIGNATURES, compile_apart
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled"
@@ -85,13 +85,21 @@ for penalty in ("l0", "l0", "l1"):
     ]
 
 
-@pytest.mark.parametrize("executable", [None, "", "/usr/bin/an-editor"])
-def test_other_programs_than_python_are_not_started(executable, monkeypatch):
-    monkeypatch.setattr(sys, "executable", executable)
-    monkeypatch.setattr(subprocess, "Popen", None)
-    from ruleglm.kernels.ahead import compile_apart
+@pytest.mark.parametrize(
+    ("executable", "n_started"),
+    [(None, 0), ("", 0), ("/usr/bin/an-editor", 0), ("/opt/bin/python3", 1), ("C:/Python.exe", 1)],
+)
+def test_other_programs_than_python_are_not_started(executable, n_started, monkeypatch):
+    started = []
 
-    compile_apart(["count_rows"], 2)
+    def start(command, **_):
+        started.append(command[0])
+        raise OSError
+
+    monkeypatch.setattr(sys, "executable", executable)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    compile_apart(["count_rows"], 2)  # it goes on where a process cannot be started
+    assert started == [executable] * n_started
 
 
 def test_the_names_are_those_of_kernels():

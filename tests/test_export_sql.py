@@ -48,6 +48,13 @@ def test_truth_values_among_numbers(engine):
     assert result["mean"].tolist() == [2.0, 1.0, 0.0, 1.0]
 
 
+@pytest.mark.parametrize("rows", [(0, 1, 2), (0.0, 1.0, -1e300)])
+def test_levels_beyond_all_integers_of_databases(engine, rows):
+    ensemble = small_ensemble(f"a = {int(-1e300)}", "a = 0", kinds={"a": "level"})
+    result = engine.run([{"a": a} for a in rows], to_sql(ensemble, dialect=engine.dialect))
+    assert result["mean"].tolist() == [float(a == -1e300) + 2.0 * (a == 0) for a in rows]
+
+
 def test_offset_and_keys(engine):
     ensemble = small_ensemble("a > 1", "b = 'x'", family="poisson")
     records = [

@@ -45,6 +45,9 @@ IGNORED_ALIASES = frozenset({"true", "false"})
 EXACT_DIGITS = 15
 """Decimals of more digits are written with an exponent, which makes them doubles in DuckDB."""
 
+LARGEST_INTEGER = 10**38
+"""Integers from here on are of no database's type."""
+
 
 class Query:
     """The layers of the query for one model."""
@@ -306,9 +309,13 @@ def _literal(level: Level) -> Expression:
 
 
 def _number(value: float, *, exact: bool = False) -> Expression:
-    """Write a number; whole ones as integers unless `exact` asks for a decimal point."""
+    """Write a number; whole ones as integers unless `exact` asks for a decimal point.
+
+    Beyond all integers of databases they can only be doubles, and are written as such: what a
+    database makes of so many digits may equal numbers that they are not.
+    """
     if isinstance(value, int):
-        text = str(abs(value))
+        text = str(abs(value)) if abs(value) < LARGEST_INTEGER else repr(float(abs(value)))
     elif value.is_integer() and abs(value) < 10**EXACT_DIGITS and not exact:
         text = str(abs(int(value)))
     else:
