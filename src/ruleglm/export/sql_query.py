@@ -5,6 +5,7 @@ the inverse link. sqlglot writes them in a dialect and quotes names and texts.
 """
 
 import math
+import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -315,7 +316,8 @@ def _number(value: float, *, exact: bool = False) -> Expression:
     database makes of so many digits may equal numbers that they are not.
     """
     if isinstance(value, int):
-        text = str(abs(value)) if abs(value) < LARGEST_INTEGER else repr(float(abs(value)))
+        known = LARGEST_INTEGER <= abs(value) <= sys.float_info.max
+        text = repr(float(abs(value))) if known else str(abs(value))
     elif value.is_integer() and abs(value) < 10**EXACT_DIGITS and not exact:
         text = str(abs(int(value)))
     else:
