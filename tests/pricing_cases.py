@@ -207,6 +207,7 @@ def extend_case(seed, n_rules, n_rows=300, n_features=4):
         rng.integers(-1, 2, n_rules).astype(INDEX_DTYPE) * int(table.way.any()),
     )
     features = np.flatnonzero(rng.random(n_features) < 0.8)
+    features = features if len(features) else np.arange(1)
     axes = features, table.n_bins, starts, table.top, table.way
     measure = values, np.array(sums), float(values[1].sum()), draw_ridge(rng), prices
     counts = np.zeros(n_rules, INDEX_DTYPE), np.zeros(n_rules, np.bool_)

@@ -10,6 +10,7 @@ from ruleglm import kernels
 from ruleglm.constraints import Constraints
 from ruleglm.engines import LocalEngine
 from ruleglm.families import FAMILIES
+from ruleglm.kernels.extend import OTHER
 from ruleglm.kernels.gains import TIE
 from ruleglm.parallel import Workers
 from ruleglm.pricing import ConditionTable, Limits
@@ -45,17 +46,33 @@ def constrain(table, seed):
     return ConditionTable(table.features, Constraints(ways))
 
 
+@pytest.mark.parametrize("n_features", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(60))
-def test_the_kernel_equals_its_twin(seed):
-    inputs, *outputs = extend_case(seed, 5)
+def test_the_kernel_equals_its_twin(seed, n_features):
+    inputs, *outputs = extend_case(seed, 5, n_features=n_features)
     theirs = [out.copy() for out in outputs]
-    sides = inputs[5].copy()
-    with np.errstate(over="ignore"):  # bits of words, where kernels are not compiled
-        kernels.extend_rules(*inputs[:5], sides, *inputs[6:], *outputs)
     slow_extend.extend_rules(*inputs, *theirs)
-    for ours, expected in zip(outputs[:3], theirs[:3], strict=True):
-        assert_array_equal(ours, expected)
-    assert_allclose(outputs[3], theirs[3], rtol=1e-7)
+    sides = inputs[5].copy()
+    roomy = [np.concatenate([out, np.ones_like(out[:2])]) for out in outputs]
+    with np.errstate(over="ignore"):  # bits of words, where kernels are not compiled
+        kernels.extend_rules(*inputs[:5], sides, *inputs[6:], *(out[:5] for out in roomy))
+    for ours, expected in zip(roomy[:3], theirs[:3], strict=True):
+        assert_array_equal(ours[:5], expected)
+    assert_allclose(roomy[3][:5], theirs[3], rtol=1e-7)
+    assert all((ours[5:] == 1).all() for ours in roomy)  # nothing is written past the end
+
+
+def test_bounds_that_tighten_in_turns_may_fill_all_room():
+    """More steps than degrees: what is left is looked at again."""
+    n_full = 0
+    for seed in range(60):
+        inputs, *outputs = extend_case(seed, 5, n_features=3)
+        slow_extend.extend_rules(*inputs, *outputs)
+        n_steps, left, steps, _ = outputs
+        last = steps[np.arange(5), n_steps - 1, 0]
+        bounds = inputs[5][np.arange(5), last] < OTHER
+        n_full += np.count_nonzero(left & bounds & (n_steps == steps.shape[1]))
+    assert n_full > 0
 
 
 @settings(max_examples=80)

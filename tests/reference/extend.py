@@ -55,8 +55,8 @@ def extend_rules(
                 break
             steps[a, k], gains[a, k] = (f, code), gain
             k += 1
-            left[a] = unknown
-            if unknown:
+            left[a] = unknown or k == steps.shape[1]
+            if left[a]:
                 break
             said[f] |= side
             want = sign_of_bins(bins, top[f], way[f]) or want

@@ -43,7 +43,8 @@ def extend_rules(
     """Extend each of several rules by the best condition, again and again while that pays.
 
     A rule that got a further condition on a feature of its own is left there, unless both are
-    bounds: of what degree it is, it takes more than codes to say.
+    bounds: of what degree it is, it takes more than codes to say. Bounds may also take the place of
+    others, so that a rule is left too where there is no room for more conditions.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def extend_rules(
             k = n_steps[a]
             steps[a, k, 0], steps[a, k, 1], gains[a, k] = f, code, gain
             n_steps[a] = k + 1
-            left[a] = unknown
-            if unknown:
+            left[a] = unknown or n_steps[a] == most
+            if left[a]:
                 break
             sides[a, f] = before | side
             degree, bar = longer, worth + (TIE - 1.0) * abs(worth)
