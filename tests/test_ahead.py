@@ -46,10 +46,14 @@ def run(code, **environment):
 
 @pytest.mark.parametrize("penalty", OF_PENALTY)
 def test_the_kernels_of_a_fit_are_named_with_their_types(penalty):
-    printed, _ = run(FITS.replace("PENALTY", repr(penalty)))
+    code = FITS.replace("PENALTY", repr(penalty))
+    run(code)  # where kernels are compiled, those that they call are compiled too
+    printed, _ = run(code)
     found = dict(line.split() for line in printed.splitlines())
     assert set(found.values()) == {"True"}, found
-    assert set(found) == set(OF_PENALTY[penalty]) | set(COMMON)
+    needed = set(OF_PENALTY[penalty]) | set(COMMON)
+    by_chance = {"await_change"}  # of a helper, which may have begun by then
+    assert set(found) | by_chance == needed
 
 
 def test_other_processes_leave_kernels_in_the_cache(tmp_path):
