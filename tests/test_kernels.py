@@ -17,7 +17,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, WORD_DTYPE
 from ruleglm.kernels.columns import PANEL
 from ruleglm.kernels.histograms import SMALL, TILE
-from ruleglm.thresholds import _DOUBT, _DOWN, _UP
+from ruleglm.thresholds import _DOUBT, _DOWN, _UP, shortest_between_each
 from tests import pricing_cases, test_ridges
 from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
@@ -625,6 +625,26 @@ def test_shorten_between(values, width):
     compare(kernels.shorten_between, slow_cuts.shorten_between, inputs, found, sure)
 
 
+def rounding_case(values, weights, bins, near=0.02):
+    values = np.unique(np.array(values, np.float64))
+    cumulative = np.cumsum(np.resize(np.array(weights, np.float64), len(values)))
+    places = np.arange(0, len(values) - 1, max(1, len(values) // bins))
+    thresholds = np.array(shortest_between_each(values[places], values[places + 1]), np.float64)
+    return (values, cumulative, places, near, _UP, _DOWN), thresholds
+
+
+@relaxed
+@given(
+    st.lists(st.floats(allow_nan=False), min_size=2, max_size=60)
+    | st.lists(st.integers(-999, 9999).map(lambda k: k / 100), min_size=2, max_size=300),
+    st.lists(st.sampled_from([1.0, 2.0, 0.3]), min_size=1, max_size=4),
+    st.integers(1, 9),
+)
+def test_round_cuts(values, weights, bins):
+    inputs, thresholds = rounding_case(values, weights, bins)
+    compare(kernels.round_cuts, slow_cuts.round_cuts, inputs, thresholds)
+
+
 # --- columns of numbers
 
 numbers = st.one_of(
@@ -710,6 +730,7 @@ CALLS = {
     "encode_numbers": lambda: encode_case([0.5, 0.1], [0.2]),
     "choose_cuts": lambda: cuts_case(0, 10, 4),
     "shorten_between": lambda: between_case([0.1], [0.2]),
+    "round_cuts": lambda: rounding_case(np.arange(40) / 7, [1.0], 3),
     "descend": lambda: (
         (np.eye(2), np.ones(2), np.ones(2), np.zeros(2, INDEX_DTYPE), 1e-9, 10),
         np.zeros(2),

@@ -6,10 +6,11 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ruleglm.thresholds import (
+    NEAR,
     choose_thresholds,
     collect_distinct,
     shortest_between,
@@ -168,17 +169,55 @@ def test_zero_inflated_column_spends_its_bins_on_the_rest():
     thresholds = choose(values, 16)
     assert len(thresholds) == 15
     counts = np.bincount(np.searchsorted(thresholds, values))
-    rest = (values > 0).sum() / 15
+    rest, moved = (values > 0).sum() / 15, NEAR * len(values)
     assert counts[0] == (values == 0).sum()
-    assert counts[1:].min() > 0.9 * rest
-    assert counts[1:].max() < 1.1 * rest
+    assert counts[1:].min() >= rest - 1 - 2 * moved
+    assert counts[1:].max() <= rest + 1 + 2 * moved
 
 
-def test_smooth_column_has_bins_of_equal_weight():
-    values = np.random.default_rng(0).normal(size=3200)
+@pytest.mark.parametrize("n_rows", [3200, 64000])
+def test_smooth_column_has_bins_of_equal_weight(n_rows):
+    values = np.random.default_rng(0).normal(size=n_rows)
     counts = np.bincount(np.searchsorted(choose(values, 32), values))
-    assert counts.min() >= 99
-    assert counts.max() <= 101
+    assert counts.min() >= n_rows / 32 - 1 - 2 * NEAR * n_rows
+    assert counts.max() <= n_rows / 32 + 1 + 2 * NEAR * n_rows
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["normal", "lognormal", "cents", "ties"]),
+    st.integers(2, 64),
+)
+@settings(deadline=None)
+def test_thresholds_are_rounded_where_hardly_a_row_notices(seed, kind, bins):
+    rng = np.random.default_rng(seed)
+    draw = {
+        "normal": lambda: rng.normal(size=4000),
+        "lognormal": lambda: rng.lognormal(8.0, 1.5, 4000),
+        "cents": lambda: rng.lognormal(4.0, 1.0, 4000).round(2),
+        "ties": lambda: rng.choice(rng.normal(size=300), 4000),
+    }
+    values = draw[kind]()
+    distinct = collect_distinct(values)
+    rounded = np.array(choose_thresholds(distinct, bins))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ruleglm.thresholds.NEAR", 0.0)
+        exact = np.array(choose_thresholds(distinct, bins))
+    ranks = [np.searchsorted(np.sort(values), cuts) for cuts in (rounded, exact)]
+    assert np.abs(ranks[0] - ranks[1]).max() <= NEAR * len(values) * (1.0 + 1e-6)
+    assert not set(rounded.tolist()) & set(values.tolist())
+    pairs = zip(rounded.tolist(), exact.tolist(), strict=True)
+    assert all(n_digits(one) <= n_digits(other) for one, other in pairs)
+    if kind == "normal" and bins == 64:
+        assert np.mean([n_digits(one) for one in rounded]) < 3.0
+
+
+def test_a_round_number_between_the_rows_is_the_threshold():
+    values = (np.arange(2000) + 0.5) / 7.0
+    assert choose(values, 3) == (95.0, 190.4)
+    assert choose(values * 1e6, 3) == (95e6, 190.4e6)
+    assert choose(values - 95.3, 3)[0] == 0.0
+    assert 95.0 not in choose([*values, 95.0], 3)
 
 
 def test_missing_values_alone_give_no_threshold():

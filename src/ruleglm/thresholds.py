@@ -16,6 +16,9 @@ from ruleglm.dtypes import BoolArray, FloatArray
 TIE = 1e-9
 """Shares of the weight closer than this are equal, so that the scale of weights does not matter."""
 
+NEAR = 0.001
+"""Share of the weight by which a cut may be off its place for a rounder threshold."""
+
 MOST_THRESHOLDS = 254
 """Thresholds of a column, so that a code is one byte."""
 
@@ -113,15 +116,18 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
     tuple of float
         Thresholds, ascending and finite. Every bin ``low < x <= high`` between them holds values.
     """
-    places = np.arange(len(distinct.values) - 1)
-    if len(distinct.values) > bins:
-        from ruleglm import kernels
+    values, cumulative = distinct.values, distinct.cumulative
+    if len(values) <= bins:
+        between = shortest_between_each(values[:-1], values[1:])
+        return tuple(threshold for threshold in between if threshold is not None)
+    from ruleglm import kernels
 
-        cuts = np.empty(len(distinct.values), np.bool_)
-        kernels.choose_cuts(distinct.cumulative, bins, TIE, cuts)
-        places = cuts.nonzero()[0]
-    between = shortest_between_each(distinct.values[places], distinct.values[places + 1])
-    return tuple(threshold for threshold in between if threshold is not None)
+    cuts = np.empty(len(values), np.bool_)
+    kernels.choose_cuts(cumulative, bins, TIE, cuts)
+    places = cuts.nonzero()[0]
+    thresholds = np.array(shortest_between_each(values[places], values[places + 1]), np.float64)
+    kernels.round_cuts(values, cumulative, places, NEAR, _UP, _DOWN, thresholds)
+    return tuple(thresholds[~np.isnan(thresholds)].tolist())
 
 
 def merge_thresholds(

@@ -1,8 +1,11 @@
 """Twins of ``ruleglm.kernels.cuts``: sets, lists and arrays of all digits at once."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from decimal import Decimal
 
 import numpy as np
+
+from ruleglm.kernels.cuts import REACH, SHARE
 
 
 def choose_cuts(cumulative, bins, tie, cuts):
@@ -72,3 +75,32 @@ def shorten_between(low, high, up, down, doubt, found, sure):
     fewest = np.argmax(inside, axis=0), np.arange(len(low))
     found[:] = np.where(sure & inside[fewest], below[fewest], 0.0)
     sure &= inside[fewest] & (lower[fewest] == upper[fewest])
+
+
+def round_cuts(values, cumulative, places, near, up, down, thresholds):
+    ends = [-1, *places.tolist(), len(values) - 1]
+    for k, (before, here, after) in enumerate(zip(ends, ends[1:], ends[2:], strict=False)):
+        if here - before < 2 or after - here < 2:
+            continue
+        below = cumulative[here] - upto(cumulative, before + 1)
+        lighter = min(below, cumulative[after] - cumulative[here])
+        slack = min(SHARE * lighter, near * cumulative[-1])
+        low = values[bisect_left(cumulative, cumulative[here] - slack)]
+        high = values[bisect_right(cumulative, cumulative[here] + slack)]
+        thresholds[k] = round_inside(set(values.tolist()), low, high, thresholds[k], len(up) // 2)
+
+
+def round_inside(taken, low, high, threshold, most):
+    if low < 0.0 < high and 0.0 not in taken:
+        return 0.0
+    if threshold == 0.0 or not np.isfinite(threshold):
+        return threshold
+    exponent = int(np.floor(np.log10(abs(threshold))))
+    for power in range(exponent, exponent - 9, -1) if 8 - most <= exponent <= most else ():
+        unit = Decimal(10) ** power
+        middle = int(np.rint(float(Decimal(threshold) / unit)))
+        decimals = [float((middle + step) * unit) for step in range(-REACH, REACH + 1)]
+        free = [one for one in decimals if low < one < high and one not in taken]
+        if free:
+            return min(free, key=lambda one: abs(one - threshold))
+    return threshold

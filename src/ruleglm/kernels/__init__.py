@@ -17,7 +17,7 @@ from ruleglm.kernels.columns import (
     unpack_words,
     weighted_gram,
 )
-from ruleglm.kernels.cuts import choose_cuts, shorten_between
+from ruleglm.kernels.cuts import choose_cuts, round_cuts, shorten_between
 from ruleglm.kernels.descent import descend
 from ruleglm.kernels.extend import extend_rules
 from ruleglm.kernels.gains import (
@@ -49,6 +49,7 @@ KERNELS = (
     sort_numbers,
     choose_cuts,
     shorten_between,
+    round_cuts,
     encode_numbers,
     fill_histograms,
     fill_covered,
@@ -119,6 +120,7 @@ __all__ = [
     "rate_additions",
     "rate_swaps",
     "refit_logistic",
+    "round_cuts",
     "scan_axis",
     "scan_gains",
     "scan_second_degree",

@@ -4,6 +4,12 @@ import numpy as np
 
 from ruleglm.kernels.compile import ordered_kernel
 
+SHARE = 0.1 * (1.0 + 1e-6)
+"""Of the lighter bin beside a cut: the most weight that rounding moves, but for rounding errors."""
+
+REACH = 4
+"""Decimals of as many digits that are tried on each side of a threshold."""
+
 
 @ordered_kernel
 def choose_cuts(cumulative, bins, tie, cuts):
@@ -156,3 +162,66 @@ def shorten_between(low, high, up, down, doubt, found, sure):
             if low[k] < below < high[k] or low[k] < above < high[k]:
                 sure[k], found[k] = lower == upper, below
                 break
+
+
+@ordered_kernel
+def round_cuts(values, cumulative, places, near, up, down, thresholds):
+    """Replace thresholds by shorter decimals nearby, between other values; thresholds IN and OUT.
+
+    A bin of one value stays one.
+
+    Parameters
+    ----------
+    values, cumulative : (n_values,) float64, distinct values, ascending, and weight up to each
+    places : (n_cuts,) int64, those of the values after which a bin ends, ascending
+    near : float, the share of the whole weight that a threshold may be moved past
+    up, down : see `shorten_between`
+    thresholds : (n_cuts,) float64, NaN for none
+    """
+    last = values.shape[0] - 1
+    for k in range(places.shape[0]):
+        before = places[k - 1] if k > 0 else -1
+        here, after = places[k], places[k + 1] if k + 1 < places.shape[0] else last
+        if here - before > 1 and after - here > 1:
+            upto = cumulative[here]
+            below = upto - weight_before(cumulative, before + 1)
+            lighter = min(below, cumulative[after] - upto)
+            slack = min(SHARE * lighter, near * cumulative[last])
+            low = values[np.searchsorted(cumulative, upto - slack)]
+            high = values[np.searchsorted(cumulative, upto + slack, side="right")]
+            thresholds[k] = round_inside(values, low, high, up, down, thresholds[k])
+
+
+@ordered_kernel
+def round_inside(values, low, high, up, down, threshold):
+    """Return the shortest decimal between two numbers that is none of the values.
+
+    Of some as short the one nearest the threshold; the threshold, if none is found.
+    """
+    most = up.shape[0] // 2
+    if low < 0.0 < high and not holds(values, 0.0):
+        return 0.0
+    if not 0.0 < abs(threshold) < np.inf:
+        return threshold
+    exponent = np.floor(np.log10(abs(threshold)))
+    if exponent > most or exponent < 8 - most:
+        return threshold
+    first = most - np.int64(exponent)
+    for place in range(first, first + 9):
+        middle = np.rint(threshold * up[place] / down[place])
+        found, least = threshold, np.inf
+        for step in range(-REACH, REACH + 1):
+            decimal = (middle + step) * down[place] / up[place]
+            distance = abs(decimal - threshold)
+            if low < decimal < high and distance < least and not holds(values, decimal):
+                found, least = decimal, distance
+        if least < np.inf:
+            return found
+    return threshold
+
+
+@ordered_kernel
+def holds(values, number):
+    """Tell whether a number is one of some values in order."""
+    at = np.searchsorted(values, number)
+    return at < values.shape[0] and values[at] == number
