@@ -37,10 +37,11 @@ def hash_columns(
 
 def name_columns(sums: WordArray) -> list[CoverageName]:
     """Name splits from what all parts add to them; of two opposite ones, both by the same rows."""
-    turned = sums[:, 4].astype(np.bool_).tolist()
+    turned, words, width = sums[:, 4].astype(np.bool_).tolist(), sums.tobytes(), 2 * sums.itemsize
+    places = range(0, len(words), 5 * sums.itemsize)
+    starts = [place + width * turn for place, turn in zip(places, turned, strict=True)]
     return [
-        (words[2:4].tobytes() if turn else words[:2].tobytes(), turn)
-        for words, turn in zip(sums, turned, strict=True)
+        (words[start : start + width], turn) for start, turn in zip(starts, turned, strict=True)
     ]
 
 
@@ -52,7 +53,8 @@ class Coverages:
     """
 
     def __init__(self) -> None:
-        self._degrees: dict[tuple[bytes, int], int] = {}
+        self._degrees: dict[int, dict[bytes, int]] = {1: {}, -1: {}}
+        """By sign and name."""
         self._forbidden: set[bytes] = set()
 
     def note(self, coverage: CoverageName, degree: int, sign: int) -> bool:
@@ -67,22 +69,19 @@ class Coverages:
         name, turned = coverage
         if name in self._forbidden:
             return False
-        degrees = self._degrees
-        if not sign and (name, 1) not in degrees and (name, -1) not in degrees:  # the most common
-            degrees[name, 1] = degrees[name, -1] = degree
-            return True
         new = False
         for way in ((-sign if turned else sign),) if sign else (1, -1):
-            if degree < self._degrees.get((name, way), degree + 1):
-                self._degrees[name, way] = degree
+            degrees = self._degrees[way]
+            if degree < degrees.get(name, degree + 1):
+                degrees[name] = degree
                 new = True
         return new
 
     def forbid(self, coverages: Iterable[CoverageName]) -> None:
         """From now on no column that splits the rows as one of these is new, but those noted."""
         names = {name for name, _ in coverages}
-        self._forbidden = names - {name for name, _ in self._degrees}
+        self._forbidden = names.difference(*self._degrees.values())
 
     def forget(self) -> None:
         """Forget the columns noted, not what is forbidden."""
-        self._degrees = {}
+        self._degrees = {1: {}, -1: {}}
