@@ -222,16 +222,18 @@ class Standing:
         self.lines = member[1:first].copy()
         kept = np.flatnonzero(member[first:])
         every = np.concatenate([np.arange(first), first + kept])
-        start = self.coef.copy()
+        fitted = self.engine.exact_gram and not self.engine.column_signs().any()
+        start = table.coef if fitted else self.coef.copy()
         start[~member] = 0.0
         if (start != self.coef).any():
             self.move(start)
         self.coef = self.coef[every]
         self.keep(kept.tolist())
-        self.refit(tol)
-        if tol > ACCURACY * self.loss:  # there is less left than the tolerance was meant for
-            self.refit(ACCURACY * self.loss)
-        self.drop_turned()
+        if not fitted:
+            self.refit(tol)
+            if tol > ACCURACY * self.loss:  # there is less left than the tolerance was meant for
+                self.refit(ACCURACY * self.loss)
+            self.drop_turned()
         self.balance(tol)
 
     def balance(self, tol: float) -> None:
