@@ -17,7 +17,7 @@ from ruleglm import kernels
 from ruleglm.dtypes import CODE_DTYPE, INDEX_DTYPE, MAX_BINS, WORD_DTYPE
 from ruleglm.kernels.columns import PANEL
 from ruleglm.kernels.histograms import SMALL, TILE
-from ruleglm.thresholds import _DOUBT, _DOWN, _UP, shortest_between_each
+from ruleglm.thresholds import _DOWN, _UP
 from tests import pricing_cases, test_ridges
 from tests.pricing_cases import quarters
 from tests.reference import columns as slow_columns
@@ -609,28 +609,11 @@ def test_choose_cuts(seed, n_more, bins):
     compare(kernels.choose_cuts, slow_cuts.choose_cuts, inputs, cuts)
 
 
-def between_case(low, high):
-    low, high = np.array(low, np.float64), np.array(high, np.float64)
-    given = low, high, _UP, _DOWN, _DOUBT
-    return given, np.empty(len(low)), np.empty(len(low), np.bool_)
-
-
-@relaxed
-@given(
-    st.lists(st.floats(allow_nan=False), min_size=1, max_size=9),
-    st.sampled_from([0.0, 1e-9, 0.01, 1.0, 250.0]),
-)
-def test_shorten_between(values, width):
-    inputs, found, sure = between_case(values, [value + width for value in values])
-    compare(kernels.shorten_between, slow_cuts.shorten_between, inputs, found, sure)
-
-
 def rounding_case(values, weights, bins, near=0.02):
     values = np.unique(np.array(values, np.float64))
     cumulative = np.cumsum(np.resize(np.array(weights, np.float64), len(values)))
     places = np.arange(0, len(values) - 1, max(1, len(values) // bins))
-    thresholds = np.array(shortest_between_each(values[places], values[places + 1]), np.float64)
-    return (values, cumulative, places, near, _UP, _DOWN), thresholds
+    return (values, cumulative, places, near, _UP, _DOWN), np.empty(len(places))
 
 
 @relaxed
@@ -729,7 +712,6 @@ CALLS = {
     "sort_numbers": lambda: sort_case([0.5, 0.1]),
     "encode_numbers": lambda: encode_case([0.5, 0.1], [0.2]),
     "choose_cuts": lambda: cuts_case(0, 10, 4),
-    "shorten_between": lambda: between_case([0.1], [0.2]),
     "round_cuts": lambda: rounding_case(np.arange(40) / 7, [1.0], 3),
     "descend": lambda: (
         (np.eye(2), np.ones(2), np.ones(2), np.zeros(2, INDEX_DTYPE), 1e-9, 10),

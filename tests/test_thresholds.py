@@ -3,6 +3,7 @@
 import math
 import sys
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from ruleglm.thresholds import (
     choose_thresholds,
     collect_distinct,
     shortest_between,
-    shortest_between_each,
 )
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -92,16 +92,24 @@ def test_no_shorter_decimal_among_all_of_a_grid(start, width, scale):
     assert n_digits(threshold) == min(n_digits(step / (10 * scale)) for step in inside)
 
 
-def assert_each_is_what_one_is(values):
-    ends = np.unique([value for value in values if not math.isnan(value)])
-    pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
-    alone = [shortest_between(low, high) for low, high in pairs]
-    assert list(map(repr, shortest_between_each(ends[:-1], ends[1:]))) == list(map(repr, alone))
+def assert_each_is_as_short(values):
+    """Thresholds of a few values are as short as those of each pair, and as near the middle."""
+    ends = sorted({value + 0.0 for value in values if not math.isnan(value)})
+    assume(len(ends) <= 254)
+    pairs = [(low, high, shortest_between(low, high)) for low, high in pairwise(ends)]
+    pairs = [pair for pair in pairs if pair[2] is not None]
+    for (low, high, alone), found in zip(pairs, choose(values, 254), strict=True):
+        middle = 0.5 * low + 0.5 * high
+        assert low <= found < high
+        assert n_digits(found) <= n_digits(alone)
+        if math.isfinite(middle):
+            ulp = math.ulp(max(abs(low), abs(high)))
+            assert abs(found - middle) <= abs(alone - middle) + ulp or found == 0.0
 
 
 @given(COLUMNS)
-def test_shortest_of_many_pairs_is_that_of_each(values):
-    assert_each_is_what_one_is(values)
+def test_thresholds_of_few_values_are_the_shortest(values):
+    assert_each_is_as_short(values)
 
 
 @given(
@@ -109,8 +117,8 @@ def test_shortest_of_many_pairs_is_that_of_each(values):
     st.integers(0, 9),
     st.sampled_from([0.0, 1.0, 9.999, 1000.0, 123456.0]),
 )
-def test_shortest_of_many_pairs_of_short_decimals(numerators, places, shift):
-    assert_each_is_what_one_is([shift + number / 10**places for number in numerators])
+def test_thresholds_of_few_short_decimals_are_the_shortest(numerators, places, shift):
+    assert_each_is_as_short([shift + number / 10**places for number in numerators])
 
 
 @given(COLUMNS, BINS, st.data())

@@ -32,9 +32,6 @@ _MOST_POWER = 22
 _UP = np.array([float(f"1e{max(0, power)}") for power in range(-_MOST_POWER, _MOST_POWER + 1)])
 _DOWN = _UP[::-1].copy()
 
-_DOUBT = 1e-5
-"""More than the error of a number of nine digits that was computed in doubles."""
-
 
 @dataclass(frozen=True)
 class DistinctValues:
@@ -116,18 +113,20 @@ def choose_thresholds(distinct: DistinctValues, bins: int) -> tuple[float, ...]:
     tuple of float
         Thresholds, ascending and finite. Every bin ``low < x <= high`` between them holds values.
     """
-    values, cumulative = distinct.values, distinct.cumulative
-    if len(values) <= bins:
-        between = shortest_between_each(values[:-1], values[1:])
-        return tuple(threshold for threshold in between if threshold is not None)
-    from ruleglm import kernels
+    from ruleglm import kernels  # see above
 
-    cuts = np.empty(len(values), np.bool_)
-    kernels.choose_cuts(cumulative, bins, TIE, cuts)
-    places = cuts.nonzero()[0]
-    thresholds = np.array(shortest_between_each(values[places], values[places + 1]), np.float64)
+    values, cumulative = distinct.values, distinct.cumulative
+    places = np.arange(len(values) - 1)
+    if len(values) > bins:
+        cuts = np.empty(len(values), np.bool_)
+        kernels.choose_cuts(cumulative, bins, TIE, cuts)
+        places = cuts.nonzero()[0]
+    thresholds = np.empty(len(places))
     kernels.round_cuts(values, cumulative, places, NEAR, _UP, _DOWN, thresholds)
-    return tuple(thresholds[~np.isnan(thresholds)].tolist())
+    chosen: list[float | None] = list(thresholds.tolist())
+    for k in np.flatnonzero(np.isnan(thresholds)).tolist():
+        chosen[k] = shortest_between(float(values[places[k]]), float(values[places[k] + 1]))
+    return tuple(threshold for threshold in chosen if threshold is not None)
 
 
 def merge_thresholds(
@@ -182,22 +181,6 @@ def shortest_between(low: float, high: float) -> float | None:
         if low < candidate < high:
             return candidate
     return float(middle)
-
-
-def shortest_between_each(low: FloatArray, high: FloatArray) -> list[float | None]:
-    """Return `shortest_between` of many pairs of numbers.
-
-    The decimals of one to nine digits nearest each middle are computed in doubles, all at once.
-    Pairs with none of them between, or for which rounding decides, are left to exact arithmetic.
-    """
-    from ruleglm import kernels  # see above
-
-    found, sure = np.empty(len(low)), np.empty(len(low), np.bool_)
-    kernels.shorten_between(low, high, _UP, _DOWN, _DOUBT, found, sure)
-    between: list[float | None] = list(found.tolist())
-    for k in np.flatnonzero(~sure).tolist():
-        between[k] = shortest_between(float(low[k]), float(high[k]))
-    return between
 
 
 def _make_finite(low: float, high: float) -> tuple[float, float]:

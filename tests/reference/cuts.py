@@ -61,46 +61,31 @@ def upto(cumulative, place):
     return cumulative[place - 1] if place else 0.0
 
 
-def shorten_between(low, high, up, down, doubt, found, sure):
-    most, digits = len(up) // 2, np.arange(9)[:, None]
-    with np.errstate(all="ignore"):
-        middle = 0.5 * low + 0.5 * high
-        exponents = np.floor(np.log10(np.abs(middle)))
-    sure[:] = (exponents <= most) & (exponents >= 8 - most) & ((low >= 0.0) | (high <= 0.0))
-    places = digits + most - np.where(sure, exponents, 0.0).astype(int)
-    scaled = np.where(sure, middle, 0.0) * up[places] / down[places]
-    lower, upper = np.rint(scaled - doubt), np.rint(scaled + doubt)
-    below, above = lower * down[places] / up[places], upper * down[places] / up[places]
-    inside = (low < below) & (below < high) | (low < above) & (above < high)
-    fewest = np.argmax(inside, axis=0), np.arange(len(low))
-    found[:] = np.where(sure & inside[fewest], below[fewest], 0.0)
-    sure &= inside[fewest] & (lower[fewest] == upper[fewest])
-
-
 def round_cuts(values, cumulative, places, near, up, down, thresholds):
-    ends = [-1, *places.tolist(), len(values) - 1]
+    ends, most = [-1, *places.tolist(), len(values) - 1], len(up) // 2
     for k, (before, here, after) in enumerate(zip(ends, ends[1:], ends[2:], strict=False)):
-        if here - before < 2 or after - here < 2:
-            continue
-        below = cumulative[here] - upto(cumulative, before + 1)
-        lighter = min(below, cumulative[after] - cumulative[here])
-        slack = min(SHARE * lighter, near * cumulative[-1])
-        low = values[bisect_left(cumulative, cumulative[here] - slack)]
-        high = values[bisect_right(cumulative, cumulative[here] + slack)]
-        thresholds[k] = round_inside(set(values.tolist()), low, high, thresholds[k], len(up) // 2)
+        low, high = values[here], values[here + 1]
+        middle = 0.5 * low + 0.5 * high
+        if here - before > 1 and after - here > 1:
+            below = cumulative[here] - upto(cumulative, before + 1)
+            lighter = min(below, cumulative[after] - cumulative[here])
+            slack = min(SHARE * lighter, near * cumulative[-1])
+            low = values[bisect_left(cumulative, cumulative[here] - slack)]
+            high = values[bisect_right(cumulative, cumulative[here] + slack)]
+        thresholds[k] = round_inside(set(values.tolist()), low, high, middle, most)
 
 
-def round_inside(taken, low, high, threshold, most):
+def round_inside(taken, low, high, middle, most):
     if low < 0.0 < high and 0.0 not in taken:
         return 0.0
-    if threshold == 0.0 or not np.isfinite(threshold):
-        return threshold
-    exponent = int(np.floor(np.log10(abs(threshold))))
+    if middle == 0.0 or not np.isfinite(middle):
+        return np.nan
+    exponent = int(np.floor(np.log10(abs(middle))))
     for power in range(exponent, exponent - 9, -1) if 8 - most <= exponent <= most else ():
         unit = Decimal(10) ** power
-        middle = int(np.rint(float(Decimal(threshold) / unit)))
-        decimals = [float((middle + step) * unit) for step in range(-REACH, REACH + 1)]
+        nearest = int(np.rint(float(Decimal(middle) / unit)))
+        decimals = [float((nearest + step) * unit) for step in range(-REACH, REACH + 1)]
         free = [one for one in decimals if low < one < high and one not in taken]
         if free:
-            return min(free, key=lambda one: abs(one - threshold))
-    return threshold
+            return min(free, key=lambda one: abs(one - middle))
+    return np.nan

@@ -17,7 +17,7 @@ from ruleglm.kernels.columns import (
     unpack_words,
     weighted_gram,
 )
-from ruleglm.kernels.cuts import choose_cuts, round_cuts, shorten_between
+from ruleglm.kernels.cuts import choose_cuts, round_cuts
 from ruleglm.kernels.descent import descend
 from ruleglm.kernels.extend import extend_rules
 from ruleglm.kernels.gains import (
@@ -48,7 +48,6 @@ from ruleglm.kernels.waiting import await_change
 KERNELS = (
     sort_numbers,
     choose_cuts,
-    shorten_between,
     round_cuts,
     encode_numbers,
     fill_histograms,
@@ -129,7 +128,6 @@ __all__ = [
     "score_pairs",
     "score_triples",
     "search_branch",
-    "shorten_between",
     "sort_numbers",
     "sum_columns",
     "sum_lines",

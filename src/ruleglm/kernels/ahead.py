@@ -44,7 +44,6 @@ COMMON = {
     "encode_numbers": "f1 f1 i c1",
     "sum_columns": "w2 f1 i i f1",
     "hash_columns": "w2 i i b w2",
-    "shorten_between": "f1 f1 f1 f1 f f1 b1",
     "round_cuts": "f1 f1 i1 f f1 f1 f1",
     "join_columns": "w2 i1 i1 i w2",
     "count_gram": "w2 w2 f2",

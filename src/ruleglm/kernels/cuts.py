@@ -8,7 +8,7 @@ SHARE = 0.1 * (1.0 + 1e-6)
 """Of the lighter bin beside a cut: the most weight that rounding moves, but for rounding errors."""
 
 REACH = 4
-"""Decimals of as many digits that are tried on each side of a threshold."""
+"""Decimals of as many digits that are tried on each side of a cut."""
 
 
 @ordered_kernel
@@ -133,55 +133,27 @@ def split_evenly(cumulative, start, stop, n_parts, tie, cuts):
 
 
 @ordered_kernel
-def shorten_between(low, high, up, down, doubt, found, sure):
-    """Find the decimal of fewest digits, up to nine, strictly between two numbers.
-
-    Parameters
-    ----------
-    low, high : (n,) float64
-    up, down : (2 most + 1,) float64, ten to the powers from minus to plus ``most``, those below one
-        as one; and the same turned round
-    doubt : float, more than the error of a number of nine digits
-    found : (n,) float64, OUT, where it is sure
-    sure : (n,) bool, OUT, whether there is one, and rounding of doubles does not decide it
-    """
-    most = up.shape[0] // 2
-    for k in range(low.shape[0]):
-        sure[k], found[k] = False, 0.0
-        middle = 0.5 * low[k] + 0.5 * high[k]
-        if low[k] < 0.0 < high[k] or not 0.0 < abs(middle) < np.inf:
-            continue
-        exponent = np.floor(np.log10(abs(middle)))
-        if exponent > most or exponent < 8 - most:
-            continue
-        first = most - np.int64(exponent)
-        for place in range(first, first + 9):
-            scaled = middle * up[place] / down[place]
-            lower, upper = np.rint(scaled - doubt), np.rint(scaled + doubt)
-            below, above = lower * down[place] / up[place], upper * down[place] / up[place]
-            if low[k] < below < high[k] or low[k] < above < high[k]:
-                sure[k], found[k] = lower == upper, below
-                break
-
-
-@ordered_kernel
 def round_cuts(values, cumulative, places, near, up, down, thresholds):
-    """Replace thresholds by shorter decimals nearby, between other values; thresholds IN and OUT.
+    """Find the shortest decimal at each cut, between its values or between others nearby.
 
-    A bin of one value stays one.
+    Only between its own, where there is a bin of one value on either side. Of decimals of as many
+    digits it is the one nearest the middle of the cut's values, and it is none of the values.
 
     Parameters
     ----------
     values, cumulative : (n_values,) float64, distinct values, ascending, and weight up to each
     places : (n_cuts,) int64, those of the values after which a bin ends, ascending
-    near : float, the share of the whole weight that a threshold may be moved past
-    up, down : see `shorten_between`
-    thresholds : (n_cuts,) float64, NaN for none
+    near : float, the share of the whole weight that a threshold may be off
+    up, down : (2 most + 1,) float64, ten to the powers from minus to plus ``most``, those below one
+        as one; and the same turned round
+    thresholds : (n_cuts,) float64, OUT, NaN where none of up to nine digits is found
     """
     last = values.shape[0] - 1
     for k in range(places.shape[0]):
         before = places[k - 1] if k > 0 else -1
         here, after = places[k], places[k + 1] if k + 1 < places.shape[0] else last
+        low, high = values[here], values[here + 1]
+        middle = 0.5 * low + 0.5 * high
         if here - before > 1 and after - here > 1:
             upto = cumulative[here]
             below = upto - weight_before(cumulative, before + 1)
@@ -189,35 +161,35 @@ def round_cuts(values, cumulative, places, near, up, down, thresholds):
             slack = min(SHARE * lighter, near * cumulative[last])
             low = values[np.searchsorted(cumulative, upto - slack)]
             high = values[np.searchsorted(cumulative, upto + slack, side="right")]
-            thresholds[k] = round_inside(values, low, high, up, down, thresholds[k])
+        thresholds[k] = round_inside(values, low, high, middle, up, down)
 
 
 @ordered_kernel
-def round_inside(values, low, high, up, down, threshold):
-    """Return the shortest decimal between two numbers that is none of the values.
+def round_inside(values, low, high, middle, up, down):
+    """Return the shortest decimal between two numbers that is none of the values, NaN for none.
 
-    Of some as short the one nearest the threshold; the threshold, if none is found.
+    Of some as short the one nearest ``middle``, which lies between them.
     """
     most = up.shape[0] // 2
     if low < 0.0 < high and not holds(values, 0.0):
         return 0.0
-    if not 0.0 < abs(threshold) < np.inf:
-        return threshold
-    exponent = np.floor(np.log10(abs(threshold)))
+    if not 0.0 < abs(middle) < np.inf:
+        return np.nan
+    exponent = np.floor(np.log10(abs(middle)))
     if exponent > most or exponent < 8 - most:
-        return threshold
+        return np.nan
     first = most - np.int64(exponent)
     for place in range(first, first + 9):
-        middle = np.rint(threshold * up[place] / down[place])
-        found, least = threshold, np.inf
+        nearest = np.rint(middle * up[place] / down[place])
+        found, least = np.nan, np.inf
         for step in range(-REACH, REACH + 1):
-            decimal = (middle + step) * down[place] / up[place]
-            distance = abs(decimal - threshold)
+            decimal = (nearest + step) * down[place] / up[place]
+            distance = abs(decimal - middle)
             if low < decimal < high and distance < least and not holds(values, decimal):
                 found, least = decimal, distance
         if least < np.inf:
             return found
-    return threshold
+    return np.nan
 
 
 @ordered_kernel
