@@ -4,7 +4,7 @@ A split is named by a sum over parts of the rows, so that parts in several place
 without sending rows: each gives a hash of its bits as they are and one of their complement.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -82,6 +82,14 @@ class Coverages:
         names = {name for name, _ in coverages}
         self._forbidden = names.difference(*self._degrees.values())
 
-    def forget(self) -> None:
-        """Forget the columns noted, not what is forbidden."""
+    def keep(
+        self, coverages: Sequence[CoverageName], degrees: Sequence[int], signs: Sequence[int]
+    ) -> None:
+        """Forget all columns noted but these, given in the order in which they were."""
         self._degrees = {1: {}, -1: {}}
+        if any(signs):
+            for coverage, degree, sign in zip(coverages, degrees, signs, strict=True):
+                self.note(coverage, degree, sign)
+        else:  # of one split, those noted later have fewer conditions
+            known = {name: degree for (name, _), degree in zip(coverages, degrees, strict=True)}
+            self._degrees = {1: known, -1: known.copy()}

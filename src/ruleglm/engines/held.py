@@ -93,9 +93,7 @@ class HeldColumns(ABC):
         self.degrees = [self.degrees[k] for k in places]
         self._signs = [self._signs[k] for k in places]
         self._names = [self._names[k] for k in places]
-        self._coverages.forget()
-        for column in zip(self._names, self.degrees, self._signs, strict=True):
-            self._coverages.note(*column)
+        self._coverages.keep(self._names, self.degrees, self._signs)
         if self._gram is not None:
             first = 1 + self.n_linear
             kept = np.concatenate([np.arange(first), first + np.asarray(places, np.int64)])

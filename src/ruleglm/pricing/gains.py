@@ -7,6 +7,7 @@ ones extend the best of these by one condition after the other.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -81,6 +82,7 @@ class GainPricer:
         n_extended: int = N_EXTENDED,
     ) -> None:
         self.table = table
+        self._make_rule = cache(table.make_rule)  # the same ones are found round after round
         self._n_extended = n_extended
         self.bans = bans
         self._passed_over: dict[BinRule, None] = {}
@@ -240,7 +242,7 @@ class GainPricer:
 
     def _make(self, conditions: Sequence[tuple[int, int]], gain: float) -> Candidate | None:
         """Return a candidate, if the conditions gain and make a rule of an allowed degree."""
-        return self.allow(self.table.make_rule(conditions), gain) if gain > 0.0 else None
+        return self.allow(self._make_rule(tuple(conditions)), gain) if gain > 0.0 else None
 
     def allow(self, made: tuple[BinRule, int] | None, gain: float) -> Candidate | None:
         """Return a rule with its degree as a candidate, if there is one and it is allowed."""
