@@ -179,6 +179,31 @@ def test_a_short_list_is_the_beginning_of_the_long_one(seed, n_rules, exhaustive
     assert lists[1][0] == lists[0][0]
 
 
+@settings(max_examples=20)
+@given(seeds, families, st.integers(2, 6))
+def test_of_many_features_the_best_are_paired(seed, name, n_paired):
+    engine, table = random_engine(seed, name, bins=number_rows(seed, 7))
+    ridge, noise = draw_ridge(seed, engine), engine.dispersion() / engine.n_rows
+
+    def price():
+        pricer = GainPricer(table, 2, ridge, n_extended=0)
+        pricer.prepare(engine)
+        return pricer.price(engine, noise, ALL, NO_LIMITS, full=True)
+
+    everything = price()
+    with patch.object(gains, "MOST_PAIRED", n_paired):
+        found = price()
+    best = {
+        feature: max(one.gain for one in found if one.degree == 1 and one.rule[0][0] == feature)
+        for feature in range(7)
+    }
+    paired = set(sorted(best, key=best.get)[-n_paired:])
+    assert [one for one in found if len(one.rule) == 2] == [
+        one for one in everything if len(one.rule) == 2 and {f for f, _ in one.rule} <= paired
+    ]
+    assert any(len(one.rule) == 2 for one in found)
+
+
 @settings(max_examples=10)
 @given(seeds, families)
 def test_a_long_rule_is_worth_more_than_one_that_it_extends(seed, name):

@@ -1,5 +1,6 @@
 """An engine over parts answers as one over all rows does."""
 
+import math
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -102,12 +103,18 @@ def test_parts_answer_as_the_whole(name, seed, cuts, weighted, offset):
     assert_allclose(split.gram(), whole.gram(), **SINGLE)
 
 
-@given(seed=seeds, cuts=cuts, n_sampled=st.integers(1, 60))
+@given(
+    seed=seeds,
+    cuts=cuts,
+    n_sampled=st.integers(1, 60),
+    limit=st.sampled_from(["SAMPLE_ROWS", "PAIR_WORK"]),
+)
 @relaxed
-def test_parts_sample_the_rows_that_the_whole_does(seed, cuts, n_sampled):
+def test_parts_sample_the_rows_that_the_whole_does(seed, cuts, n_sampled, limit):
     case = draw_case(seed, "binomial")
     lookup = np.tile(np.arange(MAX_BINS, dtype=CODE_DTYPE), (len(N_BINS), 1))
-    with patch("ruleglm.engines.filling.SAMPLE_ROWS", n_sampled):
+    most = n_sampled * (1 if limit == "SAMPLE_ROWS" else math.comb(len(N_BINS), 2))
+    with patch(f"ruleglm.engines.filling.{limit}", most):
         engines = case.engine(), split_engine(case, cuts)
     add_rules(engines[1], case.rules)
     for engine in engines:
@@ -115,6 +122,7 @@ def test_parts_sample_the_rows_that_the_whole_does(seed, cuts, n_sampled):
         engine.set_coarse(lookup, N_BINS)
     found = [engine.joint_histograms(PAIRS, BOTH, coarse=True).values for engine in engines]
     agree(*found)
+    assert [engine.sampled for engine in engines] == [len(case.y) >= 2 * n_sampled] * 2
 
 
 @each_family

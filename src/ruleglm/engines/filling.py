@@ -24,8 +24,14 @@ from ruleglm.engines.packed import count_rows
 from ruleglm.parallel import Workers
 from ruleglm.storage import GrowingRows, home
 
-SAMPLE_ROWS = 200_000
-"""Rows on which pairs of features are chosen, at least, where there are more than twice as many."""
+SAMPLE_ROWS, PAIR_WORK = 200_000, 200_000_000
+"""Rows on which pairs of features are chosen, at least, where there are more than twice as many.
+
+They are fewer for many pairs: rows times pairs are about the second at least.
+"""
+
+MOST_PAIRED = 300
+"""Features of which all pairs are searched; of more, the most promising."""
 
 ROW_WORK = 3.0
 """What a row of a rule costs beside its additions, in additions."""
@@ -35,13 +41,14 @@ TURNED_ROWS = 8192
 
 
 class Sample:
-    """Every k-th row, so that about `SAMPLE_ROWS` are left; all rows where there are few.
+    """Every k-th row, so that `SAMPLE_ROWS` or some fewer are left; all rows where there are few.
 
     Which rows they are does not depend on how the rows are cut into parts.
 
     Parameters
     ----------
     n_total : int, rows of all parts
+    n_features : int
     first : int, rows of the parts before this one
 
     Attributes
@@ -49,8 +56,9 @@ class Sample:
     every : int, k; 1 for all rows
     """
 
-    def __init__(self, n_total: int, first: int = 0) -> None:
-        self.every = max(1, n_total // SAMPLE_ROWS)
+    def __init__(self, n_total: int, n_features: int, first: int = 0) -> None:
+        n_pairs = math.comb(min(n_features, MOST_PAIRED), 2)
+        self.every = max(1, n_total // min(SAMPLE_ROWS, PAIR_WORK // max(1, n_pairs)))
         self._first = -first % self.every
 
     def take(self, codes: CodeArray) -> CodeArray:

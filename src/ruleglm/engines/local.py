@@ -123,7 +123,7 @@ class LocalEngine(HeldColumns):
         self._score: FloatArray | None = None
         self._line_scores = np.full(self.n_linear, np.nan)
         """Of linear terms by the model, NaN where they are not known."""
-        self._sample = Sample(self._n_total, first)
+        self._sample = Sample(self._n_total, len(codes), first)
         self.sampled = self._sample.every > 1
         self._sampled: FloatArray | None = None
         self._coarse = self._sample.take(codes), n_bins

@@ -101,7 +101,7 @@ class PartsEngine(HeldColumns):
         self.coef = np.zeros(self.n_columns)
         self._delta = np.zeros(self.n_columns)
         self._coarse_bins = n_bins
-        self.sampled = Sample(n_rows).every > 1
+        self.sampled = Sample(n_rows, len(n_bins)).every > 1
         self._score: FloatArray | None = None
         self._ahead: tuple[float, tuple[float, ...], FloatArray] | None = None
         self._sums: tuple[float, ...] | None = None

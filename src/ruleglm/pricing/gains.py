@@ -1,8 +1,9 @@
 """Candidates for pursuit: the rules with the largest gain for their complexity (design, section 6).
 
 All rules of degree 1 are searched from histograms of both derivatives of the loss, all of degree 2
-from joint ones, on coarse bins where there are many pairs, and on request all of degree 3; deeper
-ones extend the best of these by one condition after the other.
+from joint ones, on coarse bins where there are many pairs and of the most promising features where
+there are very many, and on request all of degree 3; deeper ones extend the best of these by one
+condition after the other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from ruleglm.dtypes import (
     IntArray,
 )
 from ruleglm.engines.base import BOTH, Engine, JointHistograms
+from ruleglm.engines.filling import MOST_PAIRED
 from ruleglm.pricing.bans import Bans
 from ruleglm.pricing.coarse import CoarseBins
 from ruleglm.pricing.extension import extend_all
@@ -89,8 +91,8 @@ class GainPricer:
         self.max_degree = max_degree
         self.ridge = self._first_ridge = ridge
         self._exhaustive = exhaustive
-        self._pairs = _tuples(table, 2)[: None if max_degree > 1 else 0]
-        self._hot = self._pairs
+        self._n_paired = len(table.splitting) if exhaustive else MOST_PAIRED
+        self._pairs = self._hot = self._pair_features(np.zeros(len(table.splitting)))
         self._coarse = CoarseBins(table)
         self._starts = np.concatenate([[0], np.cumsum(table.n_bins)])
         self._luck = luck_by_degree(len(table.lo) // 2, max_degree)
@@ -182,14 +184,26 @@ class GainPricer:
         self, engine: Engine, total: float, limits: Limits, *, full: bool
     ) -> Iterator[Scored]:
         """Score all rules that are searched."""
-        if len(self.table.splitting):
-            yield from self._score_features(engine, total)
+        n_features = len(self.table.splitting)
+        if n_features:
+            alone = list(self._score_features(engine, total))
+            yield from alone
+            if full and n_features > self._n_paired:
+                self._pairs = self._pair_features(alone[0].gains)
         if self._exhaustive or len(self._pairs) <= N_HOT:
             yield from self._score_pairs(engine, total, self._pairs)
         else:
             yield from self._score_hot_pairs(engine, total, full=full)
         if self._exhaustive and self.max_degree > 2 and full:
             yield from self._score_triples(engine, total, limits)
+
+    def _pair_features(self, gains: FloatArray) -> IntArray:
+        """Return all pairs of features, of too many the pairs of those with the largest gains."""
+        features = self.table.splitting[:, 0]
+        if len(features) > self._n_paired:
+            best = np.argsort(-relative(gains), kind="stable")[: self._n_paired]
+            features = np.sort(features[best])
+        return _tuples(self.table, 2, features)[: None if self.max_degree > 1 else 0]
 
     def _choose(self, scored: Sequence[Scored], noise: float, n_rules: int) -> Iterator[Candidate]:
         """Give the rules that are worth most, best first."""
@@ -352,7 +366,7 @@ class GainPricer:
 
     def _score_triples(self, engine: Engine, total: float, limits: Limits) -> Iterator[Scored]:
         table = self.table
-        for part in _batches(_tuples(table, 3), table.n_bins):
+        for part in _batches(_tuples(table, 3, table.splitting[:, 0]), table.n_bins):
             if limits.over():
                 return
             histograms = engine.joint_histograms(part, BOTH)
@@ -409,8 +423,8 @@ class GainPricer:
         return None
 
 
-def _tuples(table: ConditionTable, order: int) -> IntArray:
-    sets = list(table.tuples(table.splitting[:, 0].tolist(), order))
+def _tuples(table: ConditionTable, order: int, features: IntArray) -> IntArray:
+    sets = list(table.tuples(features.tolist(), order))
     return np.array(sets, INDEX_DTYPE).reshape(-1, order)
 
 
