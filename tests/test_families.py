@@ -16,7 +16,8 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
 )
 
-from ruleglm.families import FAMILIES, NULL_ETA_LIMIT, NegativeBinomial, Tweedie, get_family
+from ruleglm.families import FAMILIES, NegativeBinomial, Tweedie, get_family
+from ruleglm.family import NULL_ETA_LIMIT
 
 CASES = [get_family(name) for name in FAMILIES] + [
     Tweedie(1.02),

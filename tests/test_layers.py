@@ -14,7 +14,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
     ["parallel"],
     ["columns", "files"],
     ["frames"],
-    ["conditions", "lookalikes"],
+    ["conditions", "lookalikes", "family"],
     ["rules", "families", "class_weights"],
     ["multinomial"],
     ["parser", "checks", "targets"],
@@ -47,7 +47,7 @@ LAYERS = [  # low to high; modules of one line do not know each other either
 
 NARROWER = {  # modules that know less than the layers below them
     "kernels": {"dtypes"},
-    "checks": {"families", "dtypes"},
+    "checks": {"family", "dtypes"},
 }
 
 LIBRARIES = {

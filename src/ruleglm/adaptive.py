@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ruleglm.binning import Binning, BinRule
 from ruleglm.bins import NumberBins
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.multiclass import walk_penalties
 from ruleglm.pricing import Limits
 from ruleglm.thresholds import MOST_THRESHOLDS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ruleglm.dtypes import FloatArray, IntArray
-from ruleglm.families import Family
+from ruleglm.family import Family
 
 LIGHT = 0.1
 """Mean weight below which weights hardly count rows."""

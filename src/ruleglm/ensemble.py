@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from ruleglm.conditions import Condition
 from ruleglm.dtypes import AnyArray, BoolArray, FloatArray
-from ruleglm.families import Family, Gaussian
+from ruleglm.families import Gaussian
+from ruleglm.family import Family
 from ruleglm.files import RowFiles, is_source
 from ruleglm.frames import Column, Kind, Level, LevelColumn, Table, read_table
 from ruleglm.parser import parse_rule

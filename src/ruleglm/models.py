@@ -27,7 +27,8 @@ from ruleglm.ensemble import RuleEnsemble, Term
 from ruleglm.expert import read_expert
 from ruleglm.explain import ExplainMethods, mean_target, rule_importances
 from ruleglm.export.methods import ExportMethods
-from ruleglm.families import FAMILIES, Family, get_family
+from ruleglm.families import FAMILIES, get_family
+from ruleglm.family import Family
 from ruleglm.files import RowFiles
 from ruleglm.fitting import PathModel
 from ruleglm.frames import open_files, read_table

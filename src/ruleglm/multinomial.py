@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from ruleglm.dtypes import BoolArray, FloatArray
-from ruleglm.families import NULL_ETA_LIMIT, Family, Rows
+from ruleglm.family import NULL_ETA_LIMIT, Family, Rows
 
 _MAX_SWEEPS = 500
 

@@ -20,7 +20,8 @@ from ruleglm.engines import LocalEngine
 from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble, Term
 from ruleglm.explain.rows import effect_sizes
-from ruleglm.families import Family, get_family
+from ruleglm.families import get_family
+from ruleglm.family import Family
 from ruleglm.frames import Table
 from ruleglm.linear import scale_term
 from ruleglm.solvers import refit as minimise

@@ -23,7 +23,7 @@ from ruleglm import kernels
 from ruleglm.adaptive import prepare_auto
 from ruleglm.dtypes import CODE_DTYPE, SUM_DTYPE, CodeArray, FloatArray, IntArray
 from ruleglm.engines.packed import evaluate
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.files import RowFiles
 from ruleglm.fitting import PathModel
 from ruleglm.frames import Table, TableScan

@@ -25,7 +25,8 @@ from ruleglm.engines.classes import ClassEngines
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.expert import NOTHING, Expert, Wishes, bind
 from ruleglm.explain.rows import effect_sizes
-from ruleglm.families import Binomial, Family
+from ruleglm.families import Binomial
+from ruleglm.family import Family
 from ruleglm.frames import TableScan
 from ruleglm.linear import LinearColumns, ScaledTerm, moments
 from ruleglm.pricing import ConditionTable, Penalty

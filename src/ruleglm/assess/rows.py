@@ -7,7 +7,7 @@ import numpy as np
 
 from ruleglm.checks import check_offset, check_row_vector, check_weights
 from ruleglm.dtypes import FloatArray
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.refitting import read_target
 
 

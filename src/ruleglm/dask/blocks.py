@@ -12,7 +12,7 @@ from ruleglm.checks import check_offset, check_row_vector, check_weights
 from ruleglm.class_weights import scale_weights
 from ruleglm.dask.groups import PartRows
 from ruleglm.dtypes import AnyArray, BoolArray, FloatArray, IntArray
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.fitting import PathModel
 from ruleglm.frames import Table, TableScan, scan_table
 from ruleglm.selection import held_out_losses

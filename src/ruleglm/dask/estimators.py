@@ -21,7 +21,7 @@ from ruleglm.dtypes import AnyArray
 from ruleglm.estimators import RuleClassifier, RuleRegressor
 from ruleglm.estimators_cv import RuleClassifierCV, RuleRegressorCV
 from ruleglm.expert import Columns, read_entries
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.models import RuleModel
 from ruleglm.pricing import Penalty
 from ruleglm.selection import Plan, read_ratios

@@ -12,7 +12,7 @@ from ruleglm.dask.journal import Step
 from ruleglm.dtypes import CodeArray, FloatArray, IntArray
 from ruleglm.engines import Part
 from ruleglm.engines.part import combine
-from ruleglm.families import Family
+from ruleglm.family import Family
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.engines import PartsEngine
 from ruleglm.engines.classes import ClassEngines
 from ruleglm.expert import NOTHING, Expert, Wishes, bind_rules
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.fitting import PathModel
 from ruleglm.frames import TableScan
 from ruleglm.linear import MOST_SPREAD, build_term

@@ -13,7 +13,7 @@ import numpy as np
 
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import INDEX_DTYPE, BoolArray, CodeArray, FloatArray, IntArray
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.parallel import Workers
 
 RowVector = Literal["gradient", "hessian", "positive"]

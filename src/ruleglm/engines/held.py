@@ -8,7 +8,7 @@ import numpy as np
 from ruleglm.binning import BinRule
 from ruleglm.dtypes import INDEX_DTYPE, FloatArray, IntArray, WordArray
 from ruleglm.engines.coverage import CoverageName, Coverages, name_columns
-from ruleglm.families import Family
+from ruleglm.family import Family
 
 
 class HeldColumns(ABC):

@@ -41,7 +41,8 @@ from ruleglm.engines.gram import ColumnSums, RowSums, gram_rows
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.losses import RowLosses
 from ruleglm.engines.packed import Evaluator, unpack_column, unpack_columns
-from ruleglm.families import Binomial, Family
+from ruleglm.families import Binomial
+from ruleglm.family import Family
 from ruleglm.parallel import Workers
 from ruleglm.storage import rows_beside
 

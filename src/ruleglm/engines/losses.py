@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ruleglm.dtypes import FloatArray
-from ruleglm.families import Family
+from ruleglm.family import Family
 from ruleglm.parallel import Workers, cut, n_parts
 
 BLOCK = 16384

@@ -23,7 +23,7 @@ from ruleglm.engines.base import (
 from ruleglm.engines.filling import Sample
 from ruleglm.engines.held import HeldColumns, split_masses
 from ruleglm.engines.part import Part, combine
-from ruleglm.families import NULL_ETA_LIMIT, Family, shift_intercept
+from ruleglm.family import NULL_ETA_LIMIT, Family, shift_intercept
 from ruleglm.parallel import Workers
 
 MAX_GATHERED = 1 << 28

@@ -12,7 +12,7 @@ from ruleglm.dtypes import FloatArray
 from ruleglm.ensemble import RuleEnsemble, count
 from ruleglm.explain.importance import term_features, term_importances
 from ruleglm.explain.rows import TermSpread
-from ruleglm.families import Family
+from ruleglm.family import Family
 
 WIDTH = 78
 

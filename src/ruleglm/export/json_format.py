@@ -21,7 +21,8 @@ from ruleglm.dtypes import AnyArray
 from ruleglm.ensemble import RuleEnsemble
 from ruleglm.export.fields import Field, ModelFormatError
 from ruleglm.export.source import get_ensemble, summarize
-from ruleglm.families import FAMILIES, Family
+from ruleglm.families import FAMILIES
+from ruleglm.family import Family
 from ruleglm.frames import Level
 from ruleglm.multinomial import Multinomial
 from ruleglm.rules import LinearTerm, Rule

@@ -15,7 +15,7 @@ from ruleglm.export.inputs import (
     simplify,
 )
 from ruleglm.export.source import get_ensemble
-from ruleglm.families import Link
+from ruleglm.family import Link
 from ruleglm.rules import LinearTerm, Rule
 
 HEADER = '''"""A {family} model with {link} link, written by ruleglm.
