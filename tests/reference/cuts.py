@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ruleglm.kernels.cuts import REACH, SHARE
+from ruleglm.kernels.cuts import REACH, SHARE, SINGLE
 
 
 def choose_cuts(cumulative, bins, tie, cuts):
@@ -72,11 +72,11 @@ def round_cuts(values, cumulative, places, near, up, down, thresholds):
             slack = min(SHARE * lighter, near * cumulative[-1])
             low = values[bisect_left(cumulative, cumulative[here] - slack)]
             high = values[bisect_right(cumulative, cumulative[here] + slack)]
-        thresholds[k] = round_inside(set(values.tolist()), low, high, middle, most)
+        thresholds[k] = round_inside(values, low, high, middle, most)
 
 
-def round_inside(taken, low, high, middle, most):
-    if low < 0.0 < high and 0.0 not in taken:
+def round_inside(values, low, high, middle, most):
+    if low < 0.0 < high and not holds(values, 0.0):
         return 0.0
     if middle == 0.0 or not np.isfinite(middle):
         return np.nan
@@ -85,7 +85,12 @@ def round_inside(taken, low, high, middle, most):
         unit = Decimal(10) ** power
         nearest = int(np.rint(float(Decimal(middle) / unit)))
         decimals = [float((nearest + step) * unit) for step in range(-REACH, REACH + 1)]
-        free = [one for one in decimals if low < one < high and one not in taken]
+        free = [one for one in decimals if low < one < high and not holds(values, one)]
         if free:
             return min(free, key=lambda one: abs(one - middle))
     return np.nan
+
+
+def holds(values, number):
+    margin = SINGLE * abs(number)
+    return bool(np.any((number - margin <= values) & (values <= number + margin)))

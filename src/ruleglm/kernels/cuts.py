@@ -10,6 +10,9 @@ SHARE = 0.1 * (1.0 + 1e-6)
 REACH = 4
 """Decimals of as many digits that are tried on each side of a cut."""
 
+SINGLE = 1e-7
+"""Relative distance of numbers that are one in single precision, or but for rounding of sums."""
+
 
 @ordered_kernel
 def choose_cuts(cumulative, bins, tie, cuts):
@@ -137,7 +140,8 @@ def round_cuts(values, cumulative, places, near, up, down, thresholds):
     """Find the shortest decimal at each cut, between its values or between others nearby.
 
     Only between its own, where there is a bin of one value on either side. Of decimals of as many
-    digits it is the one nearest the middle of the cut's values, and it is none of the values.
+    digits it is the one nearest the middle of the cut's values, and it is none of the values, nor
+    one but for rounding.
 
     Parameters
     ----------
@@ -194,6 +198,7 @@ def round_inside(values, low, high, middle, up, down):
 
 @ordered_kernel
 def holds(values, number):
-    """Tell whether a number is one of some values in order."""
-    at = np.searchsorted(values, number)
-    return at < values.shape[0] and values[at] == number
+    """Tell whether a number is one of some values in order, but for rounding."""
+    margin = SINGLE * abs(number)
+    at = np.searchsorted(values, number - margin)
+    return at < values.shape[0] and values[at] <= number + margin

@@ -222,6 +222,7 @@ class Standing:
         self.lines = member[1:first].copy()
         kept = np.flatnonzero(member[first:])
         every = np.concatenate([np.arange(first), first + kept])
+        # where the quadratic model is the loss, its coefficients are the fit
         fitted = self.engine.exact_gram and not self.engine.column_signs().any()
         start = table.coef if fitted else self.coef.copy()
         start[~member] = 0.0
